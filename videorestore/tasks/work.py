@@ -1,0 +1,106 @@
+"""A task as pieces: what is made of which frames, independent of who makes it, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+from videorestore.clip import ClipInfo, FloatArray, Frame
+from videorestore.media.source import Source
+
+Origin = Literal["kept", "denoised", "mended", "filled", "interpolated"]
+
+Progress = Callable[[str, int, int], None]
+"""Called as ``progress(phase, done, total)``; total 0 where it is not known."""
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Progress that goes nowhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A stretch of the output that is made in one go.
+
+    Attributes
+    ----------
+    index : int
+        Number of the piece, from 0, in output order.
+    start, stop : int
+        Source frames whose outputs this piece makes, with what is inserted after each of them.
+    read_start, read_stop : int
+        Source frames that it may read: the core and its surroundings.
+    """
+
+    index: int
+    start: int
+    stop: int
+    read_start: int
+    read_stop: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Made:
+    """One frame of the output with its story.
+
+    Attributes
+    ----------
+    frame : Frame
+        ``index``, ``time`` and ``duration`` are the output's.
+    origin : Origin
+    source : int or None
+        Number of the source frame, where there is one.
+    x : float or None
+        Latent coordinate.
+    sd_map : ndarray or None, shape (height, width, channels)
+        Posterior standard deviation on the 0..255 scale.
+    notes : tuple of str
+        What a reader of the record should know ("cut: the nearer frame is repeated").
+    """
+
+    frame: Frame
+    origin: Origin
+    source: int | None = None
+    x: float | None = None
+    sd_map: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputShape:
+    """What the writer must know before the first frame arrives."""
+
+    info: ClipInfo
+    height: int
+    width: int
+    n_frames: int
+    fps: Fraction | None
+
+
+class Work(Protocol):
+    """A planned task. Picklable; it holds options and numbers, never open files.
+
+    ``findings`` go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
+    ``losses`` are lines for stderr that make the exit status 5.
+    """
+
+    verb: str
+    pieces: tuple[Piece, ...]
+    shape: OutputShape
+    findings: dict[str, Any]
+    losses: tuple[str, ...]
+
+    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+        """The frames of one piece, in output order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How big a piece may be."""
+
+    max_memory: int = 2 << 30
+    jobs: int = 1
+    notes: tuple[str, ...] = field(default=())
