@@ -15,6 +15,8 @@ from videorestore.clip import ClipInfo, Frame, Status
 class FrameIndex:
     """Every frame of a source by decoding it once: what is there, and when.
 
+    Small and picklable: hand it to `open_source` in another process and nothing is decoded twice.
+
     Attributes
     ----------
     times, durations : tuple of Fraction
@@ -24,7 +26,17 @@ class FrameIndex:
     lost : int
         Packets that gave no frame at all.
     messages : tuple of str
-        What the decoder complained of, one line each.
+        What the decoder complained of and what was assumed, one line each.
+    losses : tuple of str
+        Those of the messages that mean that part of the input is gone.
+    marks : tuple of int
+        Time stamp of every frame in the units of the file, as decoded; empty where frames are reached by number.
+    keys : tuple of int
+        Numbers of the frames at which decoding can start.
+    checks : tuple of int
+        Checksum of every frame, which proves that a seek gave the same picture.
+    careful : bool
+        The file is damaged: only one decoder thread gives the same pixels each time.
     """
 
     times: tuple[Fraction, ...]
@@ -32,6 +44,11 @@ class FrameIndex:
     statuses: tuple[Status, ...]
     lost: int = 0
     messages: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    marks: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    checks: tuple[int, ...] = ()
+    careful: bool = False
 
     def __len__(self) -> int:
         return len(self.times)
@@ -65,3 +82,9 @@ class Source(ABC):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def even_times(n: int, fps: Fraction) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Times and durations of ``n`` frames at a constant rate."""
+    step = 1 / fps
+    return tuple(k * step for k in range(n)), (step,) * n

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from videorestore.clip import ClipInfo, FloatArray, Frame
+from videorestore.clip import FloatArray, Frame
+from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
+from videorestore.media.streams import Span
+
+__all__ = ["Made", "Origin", "OutputShape", "Piece", "Progress", "Work", "silent"]
 
 Origin = Literal["kept", "denoised", "mended", "filled", "interpolated"]
 
@@ -56,8 +59,12 @@ class Made:
         Latent coordinate.
     sd_map : ndarray or None, shape (height, width, channels)
         Posterior standard deviation on the 0..255 scale.
+    damage : tuple of (kind, (x, y, width, height))
+        What was found on this frame and mended.
     notes : tuple of str
         What a reader of the record should know ("cut: the nearer frame is repeated").
+    doubtful : bool
+        The content is a guess that nothing supports; it is flagged, and the exit status is 5.
     """
 
     frame: Frame
@@ -65,42 +72,36 @@ class Made:
     source: int | None = None
     x: float | None = None
     sd_map: FloatArray | None = None
+    damage: tuple[tuple[str, tuple[int, int, int, int]], ...] = ()
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputShape:
-    """What the writer must know before the first frame arrives."""
-
-    info: ClipInfo
-    height: int
-    width: int
-    n_frames: int
-    fps: Fraction | None
+    doubtful: bool = False
 
 
 class Work(Protocol):
     """A planned task. Picklable; it holds options and numbers, never open files.
 
     ``findings`` go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
-    ``losses`` are lines for stderr that make the exit status 5.
+    ``losses`` are lines for stderr that make the exit status 5. ``span`` is the part of the source's time that
+    the output covers, None where it is all of it.
     """
 
-    verb: str
-    pieces: tuple[Piece, ...]
-    shape: OutputShape
-    findings: dict[str, Any]
-    losses: tuple[str, ...]
+    @property
+    def verb(self) -> str: ...
+    @property
+    def pieces(self) -> tuple[Piece, ...]: ...
+    @property
+    def shape(self) -> OutputShape: ...
+    @property
+    def findings(self) -> dict[str, Any]: ...
+    @property
+    def losses(self) -> tuple[str, ...]: ...
+    @property
+    def span(self) -> Span | None: ...
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         ...
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """How big a piece may be."""
-
-    max_memory: int = 2 << 30
-    jobs: int = 1
-    notes: tuple[str, ...] = field(default=())
+    def output_counts(self) -> list[int]:
+        """How many frames each piece gives."""
+        ...

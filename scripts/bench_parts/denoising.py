@@ -1,0 +1,298 @@
+"""Denoising: our presets and ffmpeg's filters on the same noisy frames, in the same run.
+
+Noise is drawn once per clip and clipped to 8 bit. Every filter is searched until its best strength on that very
+clip is bracketed, so that it stands as good as its user could ever make it; ours are blind. PSNR is over RGB and
+over all frames. CPU time is the process time of all threads per pixel and frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import imageio_ffmpeg
+import numpy as np
+from numpy.typing import NDArray
+
+Pixels = NDArray[np.uint8]
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "natural"
+CLIPS: dict[str, tuple[str, int]] = {
+    "bus": ("bus_qcif_raw.y4m", 20),
+    "foreman": ("foreman_cif_vp9.webm", 10),
+    "tennis": ("tennis_sif.mp4", 10),
+    "car-turn": ("davis_car-turn.mp4", 20),
+    "highway": ("highway.mpg", 100),
+    "hall": ("hall_monitor", 0),
+    "escalator": ("escalator.avi", 20),
+    "car": ("superres_car_raw.avi", 10),
+    "traffic": ("traffic_48x48_raw.avi", 5),
+}
+"""File and first frame of every clip."""
+
+SIGMAS = (10, 20, 30, 50)
+CRFS = (20, 28)
+CODEC_SIGMA = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One noisy clip with its truth.
+
+    Attributes
+    ----------
+    truth, noisy : ndarray of uint8, shape (n, h, w, 3)
+    planes : bytes or None
+        The noisy clip's native 4:2:0 samples where it went through a codec; filters work on those.
+    """
+
+    name: str
+    truth: Pixels
+    noisy: Pixels
+    planes: bytes | None = None
+
+    @property
+    def size(self) -> str:
+        return f"{self.truth.shape[2]}x{self.truth.shape[1]}"
+
+
+def ffmpeg(arguments: list[str], data: bytes | None = None) -> tuple[bytes, float]:
+    """Output of ffmpeg and the CPU seconds it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-threads",
+        "1",
+        *arguments,
+    ]
+    done = subprocess.run(command, input=data, capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"ffmpeg failed: {done.stderr.decode(errors='replace')[-500:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def load(name: str, n: int, limit: tuple[int, int]) -> Pixels:
+    """Central crop of at most ``limit`` (height, width) of ``n`` frames of a development clip."""
+    file, first = CLIPS[name]
+    source = DATA / file
+    reading = ["-i", str(source)]
+    if source.is_dir():
+        names = sorted(source.glob("*.png"))
+        listing = "".join(f"file '{p}'\n" for p in names)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as handle:
+            handle.write(listing)
+            handle.flush()
+            return _decode(["-f", "concat", "-safe", "0", "-i", handle.name], first, n, limit, names[0])
+    return _decode(reading, first, n, limit, source)
+
+
+def _decode(reading: list[str], first: int, n: int, limit: tuple[int, int], sample: Path) -> Pixels:
+    probe = subprocess.run(
+        [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(sample)], capture_output=True, check=False
+    ).stderr.decode(errors="replace")
+    line = next(line for line in probe.splitlines() if "Video:" in line)
+    words = line.replace(",", " ").split()
+    size = next(w for w in words if w.count("x") == 1 and w.replace("x", "").isdigit())
+    w, h = (int(v) for v in size.split("x"))
+    select = f"select='between(n,{first},{first + n - 1})'"
+    raw, _ = ffmpeg(
+        [
+            *reading,
+            "-vf",
+            select,
+            "-fps_mode",
+            "passthrough",
+            "-sws_flags",
+            "bicubic+full_chroma_int+accurate_rnd",
+        ]
+        + ["-pix_fmt", "rgb24", "-f", "rawvideo", "-"]
+    )
+    frames = np.frombuffer(raw, np.uint8).reshape(-1, h, w, 3)[:n]
+    ch, cw = min(h, limit[0]), min(w, limit[1])
+    top, left = (h - ch) // 2, (w - cw) // 2
+    return np.ascontiguousarray(frames[:, top : top + ch, left : left + cw])
+
+
+def add_noise(truth: Pixels, sigma: float, seed: int = 0) -> Pixels:
+    """White Gaussian noise, rounded and clipped to 8 bit."""
+    noise = np.random.default_rng(seed).standard_normal(truth.shape, dtype=np.float32)
+    return np.clip(np.rint(truth + np.float32(sigma) * noise), 0, 255).astype(np.uint8)
+
+
+def through_codec(noisy: Pixels, crf: int) -> tuple[bytes, Pixels]:
+    """Native 4:2:0 samples and replicated-chroma RGB of the clip after x264."""
+    n, h, w, _ = noisy.shape
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "clip.mkv")
+        raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{w}x{h}", "-r", "25", "-i", "-"]
+        even = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2"]
+        code = ["-c:v", "libx264", "-crf", str(crf), "-preset", "medium", "-pix_fmt", "yuv420p"]
+        ffmpeg([*raw, *even, *code, path, "-y"], noisy.tobytes())
+        planes, _ = ffmpeg(["-i", path, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+    return planes, to_rgb(planes, n, h // 2 * 2, w // 2 * 2)
+
+
+def to_rgb(planes: bytes, n: int, h: int, w: int) -> Pixels:
+    raw, _ = ffmpeg(
+        [
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            "yuv420p",
+            "-s",
+            f"{w}x{h}",
+            "-i",
+            "-",
+            "-sws_flags",
+            "bicubic+accurate_rnd",
+        ]
+        + ["-pix_fmt", "rgb24", "-f", "rawvideo", "-"],
+        planes,
+    )
+    return np.frombuffer(raw, np.uint8).reshape(n, h, w, 3)
+
+
+def working(planes: bytes, n: int, h: int, w: int) -> NDArray[np.float32]:
+    """Unclipped float RGB of 4:2:0 samples with smooth chroma, as the program's reader gives it (BT.601, limited)."""
+    import cv2
+
+    size = h * w
+    raw = np.frombuffer(planes, np.uint8).reshape(n, size * 3 // 2)
+    out = np.empty((n, h, w, 3), np.float32)
+    for k in range(n):
+        luma = (raw[k, :size].reshape(h, w).astype(np.float32) - 16) * (255 / 219)
+        small = raw[k, size:].reshape(2, h // 2, w // 2).astype(np.float32) - 128
+        cb, cr = (cv2.resize(p, (w, h), interpolation=cv2.INTER_LINEAR) * (255 / 224) for p in small)
+        out[k, ..., 0] = luma + 1.402 * cr
+        out[k, ..., 1] = luma - 0.344136 * cb - 0.714136 * cr
+        out[k, ..., 2] = luma + 1.772 * cb
+    return out
+
+
+def psnr(a: NDArray[Any], b: NDArray[Any]) -> float:
+    error = np.mean(np.square(a.astype(np.float32) - b.astype(np.float32)), dtype=np.float64)
+    return float(10 * np.log10(255**2 / max(error, 1e-12)))
+
+
+def filtered(case: Case, chain: str, native: str) -> tuple[float, float]:
+    """PSNR and CPU microseconds per pixel and frame of one ffmpeg filter."""
+    n, h, w, _ = case.truth.shape
+    if case.planes is not None:
+        read, data, middle = "yuv420p", case.planes, "yuv420p"
+    else:
+        read, data, middle = "rgb24", case.noisy.tobytes(), native
+    raw, seconds = ffmpeg(
+        ["-f", "rawvideo", "-pix_fmt", read, "-s", case.size, "-r", "25", "-i", "-"]
+        + ["-sws_flags", "bicubic+full_chroma_int+accurate_rnd", "-filter_threads", "1"]
+        + [
+            "-filter_complex_threads",
+            "1",
+            "-filter_complex",
+            f"[0]format={middle}[i];[i]{chain},format=rgb24[o]",
+        ]
+        + ["-map", "[o]", "-fps_mode", "passthrough", "-f", "rawvideo", "-"],
+        data,
+    )
+    out = np.frombuffer(raw, np.uint8).reshape(-1, h, w, 3)
+    return psnr(out, case.truth), seconds / (n * h * w) * 1e6
+
+
+def _hqdn3d(s: float, ratio: float = 1.5) -> str:
+    return f"hqdn3d={s:.4g}:{0.75 * s:.4g}:{ratio * s:.4g}:{0.75 * ratio * s:.4g}"
+
+
+def _nlmeans(s: float, p: int = 7, r: int = 15) -> str:
+    return f"nlmeans=s={min(max(s, 1), 30):.4g}:p={p}:r={r}"
+
+
+def _atadenoise(s: float, frames: int = 9) -> str:
+    a, b = min(0.02 * s, 0.3), min(0.04 * s, 5)
+    return "atadenoise=" + ":".join(f"{k}a={a:.4g}:{k}b={b:.4g}" for k in range(3)) + f":s={frames}"
+
+
+def _fftdnoiz(s: float, block: int = 32) -> str:
+    return f"fftdnoiz=sigma={min(s, 100):.4g}:prev=1:next=1:overlap=0.8:block={block}"
+
+
+def _bm3d(s: float, group: int = 8) -> str:
+    common = f"sigma={s:.4g}:block=8:bstep=4:group={group}:range=9"
+    return f"split[a][b];[a]bm3d={common}:estim=basic[c];[b][c]bm3d={common}:estim=final:ref=1"
+
+
+def _vague(s: float, method: int = 2) -> str:
+    return f"vaguedenoiser=threshold={s:.4g}:method={method}:nsteps=5:percent=100"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter with one strength to search and variants to try at that strength."""
+
+    chain: Callable[..., str]
+    start: Callable[[float], float]
+    native: str
+    variants: tuple[dict[str, Any], ...] = ()
+
+
+FILTERS: dict[str, Filter] = {
+    "hqdn3d": Filter(_hqdn3d, lambda s: 0.6 * s, "yuv444p", ({"ratio": 0.75}, {"ratio": 3.0})),
+    "nlmeans": Filter(_nlmeans, lambda s: 0.45 * s, "yuv444p", ({"p": 5}, {"r": 11})),
+    "atadenoise": Filter(_atadenoise, lambda s: 0.25 * s, "yuv444p", ({"frames": 5},)),
+    "fftdnoiz": Filter(_fftdnoiz, lambda s: 0.8 * s, "yuv444p", ({"block": 16},)),
+    "bm3d": Filter(_bm3d, lambda s: 16.0 * s, "yuv444p"),
+    "vaguedenoiser": Filter(_vague, lambda s: 1.0 * s, "yuv444p", ({"method": 1},)),
+}
+
+
+def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
+    """Search the strength until its best is bracketed, then try the variants; PSNR, CPU time and setting."""
+    peer = FILTERS[name]
+    seen: dict[str, tuple[float, float]] = {}
+
+    def score(strength: float, **variant: Any) -> float:
+        chain = peer.chain(strength, **variant)
+        if chain not in seen:
+            seen[chain] = filtered(case, chain, peer.native)
+        return seen[chain][0]
+
+    def climb(strength: float, factor: float, **variant: Any) -> float:
+        here = score(strength, **variant)
+        for direction in (factor, 1 / factor):
+            while (there := score(strength * direction, **variant)) > here + 1e-3:
+                strength, here = strength * direction, there
+        return strength
+
+    strength = climb(climb(peer.start(sigma), 1.5), 1.18)
+    for variant in peer.variants:
+        if score(strength, **variant) > score(strength):
+            climb(strength, 1.25, **variant)
+    chain = max(seen, key=lambda key: seen[key][0])
+    return {"psnr": seen[chain][0], "cpu": seen[chain][1], "setting": chain}
+
+
+def cases(clips: Iterable[str], quick: bool) -> Iterable[tuple[Case, float]]:
+    """Every noisy clip with its nominal sigma."""
+    n, limit = (6, (96, 128)) if quick else (10, (192, 256))
+    for name in clips:
+        truth = load(name, n, limit)
+        for sigma in (20,) if quick else SIGMAS:
+            yield Case(name=f"{name} {sigma}", truth=truth, noisy=add_noise(truth, sigma)), sigma
+        for crf in (20,) if quick else CRFS:
+            n_, h, w, _ = truth.shape
+            planes, rgb = through_codec(add_noise(truth, CODEC_SIGMA), crf)
+            cut = np.ascontiguousarray(truth[:, : h // 2 * 2, : w // 2 * 2])
+            yield Case(name=f"{name} crf{crf}", truth=cut, noisy=rgb, planes=planes), CODEC_SIGMA
+
+
+def peers(case: Case, sigma: float, names: Iterable[str] = tuple(FILTERS)) -> dict[str, dict[str, Any]]:
+    return {name: best_of(case, name, sigma) for name in names}

@@ -1,0 +1,96 @@
+"""Rates, times left and throttling."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from videorestore.cli.console import Console, Meter, describe, spell
+from videorestore.cli.environment import Environment
+
+
+class Clock:
+    """Time that goes only when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rate_and_time_left() -> None:
+    meter = Meter("work", 0.0)
+    assert meter.rate(1.0) is None and meter.left(1.0) is None
+    meter.update(0, 100)
+    meter.update(20, 100)
+    assert meter.rate(10.0) == 2.0
+    assert meter.left(10.0) == 40.0
+    assert describe(meter, 10.0) == "work: 20/100, 2/s, 40 s left"
+
+
+def test_what_an_earlier_run_did_does_not_flatter_the_rate() -> None:
+    meter = Meter("work", 0.0)
+    meter.update(90, 100)
+    meter.update(95, 100)
+    assert meter.rate(5.0) == 1.0
+    assert meter.left(5.0) == 5.0
+
+
+def test_a_phase_of_unknown_length() -> None:
+    meter = Meter("reading", 0.0)
+    meter.update(0, 0)
+    meter.update(30, 0)
+    assert meter.left(3.0) is None
+    assert describe(meter, 3.0) == "reading: 30, 10/s"
+
+
+def test_plain_lines_are_throttled() -> None:
+    err, clock = io.StringIO(), Clock()
+    console = Console(Environment(stdout=io.StringIO(), stderr=err), progress="plain", clock=clock)
+    for done in range(1001):
+        clock.now = done / 100
+        console.progress("work", done, 1000)
+    lines = err.getvalue().splitlines()
+    assert lines[0] == "work: 0/1000"
+    assert lines[-1] == "work: 1000/1000, 100/s"
+    assert 4 <= len(lines) <= 8
+
+
+def test_the_same_phase_can_come_again() -> None:
+    err = io.StringIO()
+    console = Console(Environment(stdout=io.StringIO(), stderr=err), progress="plain", clock=Clock())
+    for phase in ("a", "b", "a"):
+        console.progress(phase, 1, 1)
+        console.progress(phase, 1, 1)
+    assert [line.split(":")[0] for line in err.getvalue().splitlines()] == ["a", "b", "a"]
+
+
+def test_json_lines() -> None:
+    err, clock = io.StringIO(), Clock()
+    console = Console(Environment(stdout=io.StringIO(), stderr=err), progress="json", clock=clock)
+    console.progress("work", 0, 10)
+    clock.now = 2.0
+    console.progress("work", 4, 10)
+    console.note("by the way")
+    entries = [json.loads(line) for line in err.getvalue().splitlines()]
+    assert entries[1] == {
+        "phase": "work",
+        "done": 4,
+        "total": 10,
+        "rate": 2.0,
+        "left_s": 3.0,
+        "elapsed_s": 2.0,
+    }
+    assert entries[2] == {"message": "by the way"}
+
+
+def test_durations_for_people() -> None:
+    assert [spell(s) for s in (0.4, 59, 60, 3599, 3600, 90061)] == [
+        "0 s",
+        "59 s",
+        "1:00",
+        "59:59",
+        "1:00:00",
+        "25:01:01",
+    ]

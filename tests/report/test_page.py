@@ -1,0 +1,275 @@
+"""The page: what it holds, how heavy it is, and that a browser shows it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from videorestore.report import figures, page, pictures
+from videorestore.report.page import PageBuilder
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
+    None,
+)
+
+
+def picture(seed: int, size: tuple[int, int] = (36, 48)) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (*size, 3)).astype(np.uint8)
+
+
+def record(n: int, **more: Any) -> dict[str, Any]:
+    origins = ["kept"] * n
+    if n > 6:
+        origins[3], origins[4], origins[5] = "denoised", "filled", "interpolated"
+    frames = [
+        {"index": k, "time_s": k / 25, "origin": origin, "source": k, "x": k / n, "sd": 2.0}
+        for k, origin in enumerate(origins)
+    ]
+    base = {
+        "version": "0.1.0",
+        "verb": "fill",
+        "input": "a <b> & c.mkv",
+        "output": "out.mkv",
+        "width": 48,
+        "height": 36,
+    }
+    return {**base, "fps": "25/1", "duration_s": n / 25, "frames": frames, "cuts": [2], **more}
+
+
+def filled(n: int = 8) -> tuple[PageBuilder, dict[str, Any]]:
+    builder, story = PageBuilder(), record(n)
+    for fact in story["frames"]:
+        k, origin = fact["index"], fact["origin"]
+        after = picture(k)
+        before = {"kept": after, "interpolated": None}.get(origin, picture(k + 1000))
+        sd = None if origin == "kept" else np.full((36, 48, 3), 3.0, np.float32)
+        builder.add_pictures(before, after, sd, fact)
+    return builder, story
+
+
+def data_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    return dict(json.loads(found[1]))
+
+
+def test_every_frame_and_its_story_is_on_the_page() -> None:
+    builder, story = filled()
+    text = builder.render(story)
+    shown = data_of(text)["frames"]
+    assert [frame["index"] for frame in shown] == list(range(8))
+    assert shown[0]["same"] and "before" not in shown[0] and "change_map" not in shown[0]
+    assert shown[3]["before"].startswith("data:image/jpeg;base64,") and "change_map" in shown[3]
+    assert "change_map" not in shown[4] and "sd_map" in shown[4]
+    assert "before" not in shown[5] and not shown[5]["same"]
+    assert not re.search(r"\{\{\w+\}\}", text)
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    builder, story = filled()
+    text = builder.render(story)
+    assert "default-src 'none'" in text
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text)
+    assert not re.search(r"@import|url\(", text)
+
+
+def test_names_cannot_break_out() -> None:
+    builder, _ = filled()
+    story = record(8, input="</script><b>x.mkv", losses=["<i>lost</i>"])
+    story["frames"][3]["notes"] = ["</script><script>alert(1)</script>"]
+    text = builder.render(story)
+    assert (
+        "<b>x" not in text
+        and "<i>lost" not in text
+        and "alert(1)</script>" not in text.replace("<\\/script>", "")
+    )
+    assert data_of(text)["frames"][3]["notes"] == ["</script><script>alert(1)</script>"]
+
+
+def test_the_record_is_on_the_page() -> None:
+    builder, story = filled()
+    found = re.search(r"<pre[^>]*>(.*?)</pre>", builder.render(story), re.S)
+    assert found and json.loads(html.unescape(found[1])) == story
+
+
+def test_a_long_clip_is_sampled_and_made_frames_are_preferred() -> None:
+    builder = PageBuilder()
+    for k in range(5000):
+        origin = "filled" if 2000 <= k < 2004 else "kept"
+        if builder.wants(k, origin):
+            builder.add_picture(k, after=picture(k, (8, 8)), origin=origin)
+    shown = {kept.index for kept in builder._kept.values()}
+    assert page.MOST / 2 <= len(shown) <= 2 * page.MOST
+    assert {2000, 2001, 2002, 2003} <= shown
+    gaps = np.diff(sorted(shown - {2000, 2001, 2002, 2003}))
+    assert gaps.max() <= 2 * gaps.min()
+
+
+def test_heavy_pictures_stay_under_15_mb(tmp_path: Path) -> None:
+    builder, story = PageBuilder(), record(120)
+    sd = np.random.default_rng(1).random((540, 960)).astype(np.float32)
+    noise = picture(0, (540, 960))
+    for k in range(120):
+        origin = "filled" if k % 2 else "denoised"
+        if builder.wants(k, origin):
+            builder.add_picture(k, after=noise, before=np.roll(noise, 3), sd=sd, origin=origin)
+    builder.write(tmp_path / "page.html", story)
+    assert 1_000_000 < (tmp_path / "page.html").stat().st_size < 15_000_000
+    assert len(builder) >= 5
+
+
+def test_a_long_record_is_trimmed_and_says_so() -> None:
+    text = PageBuilder().render(record(5000))
+    assert "frames_left_out" in text and len(text) < 2_000_000
+
+
+def test_an_unwritable_page_leaves_nothing_behind(tmp_path: Path) -> None:
+    builder, story = filled()
+    (tmp_path / "page.html").mkdir()
+    (tmp_path / "page.html" / "x").touch()
+    with pytest.raises(OSError):
+        builder.write(tmp_path / "page.html", story)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_arrays_are_not_changed() -> None:
+    after, before, sd = picture(1), picture(2), np.ones((36, 48), np.float32)
+    copies = [array.copy() for array in (after, before, sd)]
+    PageBuilder().add_picture(0, after=after, before=before, sd=sd, origin="mended")
+    for array, copy in zip((after, before, sd), copies):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_pages_of_inspect_and_compare() -> None:
+    builder = PageBuilder()
+    for k in range(4):
+        builder.add_picture(k, after=picture(k), before=picture(k + 9))
+    frames = [{"index": k, "other": k, "time_s": k / 25, "psnr": 30.0 + k, "ssim": 0.9} for k in range(4)]
+    compared = builder.render(
+        {"verb": "compare", "input": "a", "other": "b", "psnr": 31.0, "ssim": 0.9, "frames": frames}
+    )
+    assert "PSNR" in compared and "a compared with b" in compared
+    inspected = builder.render(
+        {"verb": "inspect", "input": "a", "n_frames": 4, "corrupt": [2], "width": 48, "height": 36}
+    )
+    assert "s-corrupt" in inspected
+
+
+def test_states_of_an_inspected_clip() -> None:
+    found = {
+        "verb": "inspect",
+        "n_frames": 6,
+        "first_frame": 10,
+        "corrupt": [11],
+        "black": [12],
+        "duplicates": [11, 15],
+    }
+    assert figures.states_of(found) == ["good", "corrupt", "black", "good", "good", "repeated"]
+
+
+def test_rare_frames_of_a_long_clip_are_seen() -> None:
+    states = ["kept"] * 90000
+    states[4321] = "filled"
+    drawn = figures.timeline(states, [])
+    found = re.search(r'<rect class="s-filled" x="4321" y="0" width="([\d.]+)"', drawn)
+    assert found and float(found[1]) >= 90
+    crowded = figures.timeline(["kept", "filled", "denoised"] * 30000, [])
+    assert len(crowded) < 500_000 and "s-filled" in crowded
+
+
+def test_a_line_keeps_its_peaks_when_sampled() -> None:
+    values = [(k, 0.0) for k in range(50000)]
+    values[31234] = (31234, 9.0)
+    drawn, bottom, top = figures.series(values, 50000)
+    assert (bottom, top) == (0.0, 9.0) and ",2.00" in drawn and len(drawn) < 200_000
+
+
+def test_scales_are_readable() -> None:
+    assert [pictures.round_up(v) for v in (0.0, 0.7, 1.0, 3.2, 12, 60)] == [1.0, 1.0, 1.0, 5.0, 20.0, 100.0]
+
+
+# -- in a real browser --------------------------------------------------------
+
+
+def browse(path: Path, wish: str, tmp_path: Path, *more: str) -> str:
+    """The document after its script has run."""
+    assert CHROMIUM
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000",
+        f"--user-data-dir={tmp_path / 'profile'}", *more, "--dump-dom", f"{path.as_uri()}#{wish}",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: the page is not tested in a browser")
+    builder, story = filled()
+    path = tmp_path_factory.mktemp("page") / "päge 100%.html"
+    builder.write(path, {**story, "damage": [{"frame": 3, "kind": "dust", "box": [12, 9, 6, 6]}]})
+    return path
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_frame_that_is_asked_for(written: Path, tmp_path: Path) -> None:
+    text = browse(written, "frame=3&mode=slider", tmp_path)
+    assert 'data-ready="yes"' in text and 'data-frame="3"' in text
+    caption = re.search(r'id="caption"[^>]*>(.*?)</p>', text, re.S)
+    assert caption and "frame 3" in caption[1] and "denoised" in caption[1] and "0.120 s" in caption[1]
+    assert text.count("left: 25%; top: 25%; width: 12.5%") == 1
+    assert re.search(r'<img id="before"[^>]*src="data:image/jpeg', text)
+
+
+@pytest.mark.browser
+def test_a_browser_shows_maps_and_the_dark(written: Path, tmp_path: Path) -> None:
+    text = browse(written, "frame=4&mode=sd&theme=dark", tmp_path)
+    assert 'data-theme="dark"' in text and 'data-mode="sd"' in text
+    assert re.search(r'<img id="map" alt="standard deviation" src="data:image', text)
+
+
+@pytest.mark.browser
+def test_keys_and_mouse_in_a_browser(written: Path, tmp_path: Path) -> None:
+    driver = """
+    <script>addEventListener("load", () => {
+      const press = (key, more) => document.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, ...more}));
+      const log = [];
+      const note = () => log.push(document.documentElement.dataset.frame + document.documentElement.dataset.mode);
+      press("ArrowRight"); note(); press("ArrowRight"); note(); press("ArrowLeft"); note();
+      press("End"); note(); press("Home"); note(); press("4"); note(); press("1"); note();
+      press("ArrowRight", {shiftKey: true}); log.push(document.getElementById("divider").getAttribute("aria-valuenow"));
+      const strip = document.getElementById("strip"), box = strip.getBoundingClientRect();
+      strip.setPointerCapture = () => {};
+      strip.dispatchEvent(new PointerEvent("pointerdown", {clientX: box.left + box.width * 0.55, clientY: box.top + 5}));
+      note();
+      const theme = document.documentElement.dataset.theme; press("t");
+      log.push(theme === document.documentElement.dataset.theme ? "stuck" : "turned");
+      document.body.insertAdjacentHTML("beforeend", "<p id=log>" + log.join(" ") + "</p>");
+    });</script></body>"""
+    driven = written.with_name("driven.html")
+    driven.write_text(written.read_text(encoding="utf-8").replace("</body>", driver), encoding="utf-8")
+    found = re.search(r'<p id="log">(.*?)</p>', browse(driven, "frame=0", tmp_path))
+    assert found
+    assert found[1] == "1slider 2slider 1slider 7slider 0slider 0change 0slider 54 4slider turned"
+
+
+@pytest.mark.browser
+def test_nothing_sticks_out_on_a_phone(written: Path, tmp_path: Path) -> None:
+    probe = """
+    <script>addEventListener("load", () => {
+      document.body.insertAdjacentHTML("beforeend", "<p id=log>" + innerWidth + " " + document.documentElement.scrollWidth + "</p>");
+    });</script></body>"""
+    driven = written.with_name("phone.html")
+    driven.write_text(written.read_text(encoding="utf-8").replace("</body>", probe), encoding="utf-8")
+    found = re.search(r'<p id="log">(\d+) (\d+)</p>', browse(driven, "", tmp_path, "--window-size=390,800"))
+    assert found and int(found[2]) <= int(found[1]) <= 500

@@ -1,0 +1,90 @@
+"""The second phase: do what a command says, and tell what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from videorestore.cli.console import Console
+from videorestore.cli.environment import Environment
+from videorestore.cli.parser import Command
+from videorestore.cli.status import ExitStatus, UsageError, tell
+from videorestore.tasks.targets import check_input, check_output
+
+
+def perform(command: Command, environment: Environment, console: Console) -> ExitStatus:
+    """Run a command.
+
+    Parameters
+    ----------
+    command : Command
+    environment : Environment
+    console : Console
+        For progress and warnings.
+
+    Returns
+    -------
+    ExitStatus
+    """
+    source = environment.path(command.input)
+    output = None if command.output is None else environment.path(command.output)
+    options = _resolved(command.options, environment)
+    _check(source, output, options)
+    # Everything heavy is imported behind this line; wrong usage has been found before it.
+    from videorestore.run import perform as work
+
+    if command.telling.verbose and not command.telling.quiet:
+        console.note(f"options: {options}")
+    outcome = work(command.verb, source, output, options, console.progress)
+    console.close()
+    record = _named(outcome.record, command, outcome.losses)
+    for loss in outcome.losses:
+        console.note("warning: " + " ".join(str(loss).split()))
+    if command.telling.json:
+        tell(environment.stdout, json.dumps(record, allow_nan=False) + "\n")
+    elif not command.telling.quiet or not command.output:
+        from videorestore.cli.summary import summary
+
+        tell(environment.stdout, summary(command.verb, record, verbose=command.telling.verbose))
+    return ExitStatus.LOSSES if outcome.losses else ExitStatus.DONE
+
+
+def _resolved(options: Any, environment: Environment) -> Any:
+    """The options with file names as the process must open them."""
+    names = {
+        field: environment.path(value)
+        for field in ("sd", "report", "mask", "loose", "other")
+        if (value := getattr(options, field, None)) and not (field == "mask" and value == "auto")
+    }
+    return dataclasses.replace(options, **names)
+
+
+def _check(source: str, output: str | None, options: Any) -> None:
+    """Names are looked at before any work: a wrong one must not cost an hour."""
+    inputs = [source]
+    for field in ("mask", "loose", "other"):
+        value = getattr(options, field, None)
+        if value and not (field == "mask" and value == "auto"):
+            inputs.append(value)
+    for name in inputs:
+        check_input(name)
+    outputs = [name for name in (output, getattr(options, "sd", None), options.report) if name]
+    if len({name.rstrip("/") for name in outputs}) < len(outputs):
+        raise UsageError(
+            "OUTPUT, --sd and --report must be different files, got one name twice; rename one of them."
+        )
+    for name in outputs:
+        # A dry run writes nothing, so only harm to the input is refused.
+        check_output(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))
+
+
+def _named(record: dict[str, Any], command: Command, losses: tuple[str, ...]) -> dict[str, Any]:
+    """The record with the names as the user wrote them, and with what was lost."""
+    record = dict(record)
+    record["input"] = command.input
+    if command.output is not None and not record.get("dry_run"):
+        record["output"] = command.output
+    if losses:
+        record["losses"] = [" ".join(str(loss).split()) for loss in losses]
+    return record

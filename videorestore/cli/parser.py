@@ -1,0 +1,271 @@
+"""The first phase: words into one frozen command, without touching a file or importing anything heavy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from videorestore import __version__
+from videorestore.cli.status import UsageError
+from videorestore.cli.verbs import TABLE, Verb
+from videorestore.errors import InputError
+from videorestore.tasks import VERBS
+from videorestore.tasks.options import OPTIONS
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What the user hears, and where."""
+
+    json: bool = False
+    progress: str = "auto"
+    quiet: bool = False
+    verbose: int = 0
+    traceback: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One thing to do.
+
+    Attributes
+    ----------
+    verb : str
+    input : str
+    output : str or None
+    options : object
+        The verb's dataclass of `videorestore.tasks.options`.
+    telling : Telling
+    """
+
+    verb: str
+    input: str
+    output: str | None
+    options: Any
+    telling: Telling
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Text that was asked for: help, version, a completion script."""
+
+    text: str
+
+
+class _Shown(Exception):
+    """Carries help out of argparse, which would exit by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that neither prints nor exits."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ").rstrip(".")
+        required = message.removeprefix("the following arguments are required: ")
+        if required != message:
+            raise UsageError(f"{required} must be given, got none; write {self.usage}.")
+        remedy = "" if ";" in message else f"; see '{self.prog} --help'"
+        raise UsageError(f"{message}{remedy}.")
+
+    def print_help(self, file: Any = None) -> None:
+        raise _Shown(self.format_help())
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=_width())
+
+
+def parse(args: Sequence[str]) -> Command | Answer:
+    """Read a command line.
+
+    Parameters
+    ----------
+    args : sequence of str
+        Without the program's name.
+
+    Returns
+    -------
+    Command or Answer
+
+    Raises
+    ------
+    UsageError
+        One line with the remedy.
+    """
+    if not args:
+        raise UsageError(
+            f"a verb must follow, got nothing; write videorestore VERB INPUT, verbs are {_listed()}."
+        )
+    first = args[0]
+    if first in ("-h", "--help", "help"):
+        if len(args) > 1 and args[1] in VERBS:
+            return Answer(build(args[1]).format_help())
+        return Answer(overview())
+    if first in ("--version", "-V"):
+        return Answer(f"videorestore {__version__}\n")
+    if first == "--completion" or first.startswith("--completion="):
+        return _completion(first, args[1:])
+    if first not in VERBS or first not in TABLE:
+        raise UsageError(_unknown(first, args))
+    return _parse_verb(first, list(args[1:]))
+
+
+def build(name: str) -> Parser:
+    """The parser of one verb."""
+    verb = TABLE[name]
+    parser = Parser(
+        prog=f"videorestore {name}",
+        usage=f"videorestore {name} {verb.synopsis} [options]",
+        description=verb.description,
+        epilog=_epilog(verb),
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    verb.declare(parser)
+    return parser
+
+
+def overview() -> str:
+    """Help of the program as a whole."""
+    width = max(map(len, VERBS))
+    lines = [
+        "usage: videorestore VERB INPUT -o OUTPUT [options]",
+        "",
+        "Restore video with an electrostatic Gaussian process: remove noise, regenerate missing",
+        "frames and pixels, raise the frame rate, put frames in order, and say how sure it is.",
+        "",
+        "verbs:",
+        *(f"  {name:<{width}}  {TABLE[name].summary}" for name in VERBS if name in TABLE),
+        "",
+        "INPUT is a video file, an animated GIF, a folder of images, a multi-page TIFF or a .npy array.",
+        "OUTPUT is chosen by its name: .mp4 .mkv .mov .webm .avi .gif, folder/ (PNG), .tif, .npy.",
+        "",
+        "options:",
+        "  -h, --help            this text; 'videorestore VERB --help' has the options and examples of a verb",
+        "  --version             the version",
+        "  --completion SHELL    print a completion script for bash, zsh or fish",
+        "",
+        "examples:",
+        *(f"  {TABLE[name].examples[0][0]}" for name in VERBS if name in TABLE),
+        "",
+        "exit status: 0 done; 1 failed; 2 wrong usage; 3 input cannot be read; 4 output exists;",
+        "  5 done, but part of the input was lost or refused; 130 interrupted; 143 terminated.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _parse_verb(name: str, args: list[str]) -> Command | Answer:
+    parser = build(name)
+    try:
+        found, extra = parser.parse_known_args(_glue(args, parser))
+    except _Shown as shown:
+        return Answer(shown.text)
+    if extra:
+        raise UsageError(_unexpected(extra, parser))
+    given = vars(found)
+    telling = Telling(**{key: given.pop(key) for key in Telling.__dataclass_fields__ if key in given})
+    source, output = given.pop("input"), given.pop("output", None)
+    for name_ in (source, output):
+        if name_ == "":
+            raise UsageError("a file name must not be empty, got ''; check the variable that it came from.")
+    if TABLE[name].writes and output is None and not given.get("dry_run"):
+        raise UsageError(f"-o OUTPUT must be given, got none; write videorestore {name} {source} -o OUTPUT.")
+    if name == "fill" and "insert" in given:
+        # Who names the absent frames does not ask for a search of the others.
+        given.setdefault("missing", ())
+    try:
+        options = OPTIONS[name](**given)
+    except InputError as error:
+        raise UsageError(str(error)) from error
+    return Command(verb=name, input=source, output=output, options=options, telling=telling)
+
+
+def _glue(args: list[str], parser: Parser) -> list[str]:
+    """Let options take the next word even when it starts with a dash, as getopt does."""
+    actions = {text: action for action in parser._actions for text in action.option_strings}
+    result: list[str] = []
+    words = iter(range(len(args)))
+    for place in words:
+        word = args[place]
+        if word == "--":
+            return result + args[place:]
+        action = actions.get(word)
+        following = args[place + 1] if place + 1 < len(args) else None
+        takes_value = action is not None and action.nargs is None
+        if action is not None and takes_value and following is not None and following not in (*actions, "--"):
+            longest = max(action.option_strings, key=len)
+            result.append(f"{longest}={following}")
+            next(words)
+        else:
+            result.append(word)
+    return result
+
+
+def _completion(first: str, rest: Sequence[str]) -> Answer:
+    from videorestore.cli.completion import script
+
+    shell = first.partition("=")[2] or (rest[0] if rest else "")
+    if shell not in SHELLS:
+        raise UsageError(f"--completion must name bash, zsh or fish, got {shell!r}; write --completion bash.")
+    return Answer(script(shell))
+
+
+def _unknown(first: str, args: Sequence[str]) -> str:
+    if first.startswith("-"):
+        return f"a verb must come first, got {first!r}; write videorestore VERB INPUT, verbs are {_listed()}."
+    near = _nearest(first, VERBS)
+    advice = f"did you mean {near}?" if near else "see videorestore --help."
+    return f"the verb must be one of {_listed()}, got {first!r}; {advice}"
+
+
+def _unexpected(extra: list[str], parser: Parser) -> str:
+    word = extra[0]
+    if word.startswith("-"):
+        if os.path.lexists(word):
+            return f"a file name that starts with a dash must be written ./{word}, got {word}; write it so."
+        name = word.partition("=")[0]
+        known = [
+            text for action in parser._actions for text in action.option_strings if text.startswith("--")
+        ]
+        near = _nearest(name, known)
+        return f"options must be known, got {name}; " + (
+            f"did you mean {near}?" if near else f"see '{parser.prog} --help'."
+        )
+    return f"there must be no more names, got {word!r}; quote names with spaces, and give the result with -o."
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, known, n=1)
+    return found[0] if found else None
+
+
+def _listed() -> str:
+    return ", ".join(VERBS)
+
+
+def _epilog(verb: Verb) -> str:
+    lines = ["examples:"]
+    for command, meaning in verb.examples:
+        lines += [f"  {command}", f"      {meaning}"]
+    return "\n".join(lines)
+
+
+def _width() -> int:
+    try:
+        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        columns = 100
+    return max(60, min(columns, 110)) - 2

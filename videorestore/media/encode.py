@@ -1,0 +1,335 @@
+"""Which encoder, which pixel format, which arguments."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from videorestore.clip import ClipInfo, PixelFormat
+from videorestore.colour import assumed_matrix
+from videorestore.errors import InputError
+from videorestore.media.pipe import ffmpeg
+from videorestore.media.pixels import ffmpeg_name, layout_of, pipeable
+
+DEFAULT_CRF = 16
+
+_NAMES = {
+    "h264": "libx264",
+    "x264": "libx264",
+    "avc": "libx264",
+    "x265": "libx265",
+    "h265": "libx265",
+    "hevc": "libx265",
+    "vp9": "libvpx-vp9",
+    "vp8": "libvpx",
+    "av1": "libaom-av1",
+    "aom": "libaom-av1",
+    "svtav1": "libsvtav1",
+    "prores": "prores_ks",
+    "xvid": "libxvid",
+    "jpeg": "mjpeg",
+}
+# Encoders that refuse an odd width or height where chroma is subsampled along it.
+_EVEN_ONLY = ("libx264", "libx265", "prores_ks", "libxvid", "mpeg4", "mjpeg")
+_LOSSLESS = ("ffv1", "huffyuv", "ffvhuff", "utvideo", "png", "rawvideo", "magicyuv", "qtrle")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """How a result is encoded.
+
+    Attributes
+    ----------
+    codec : str or None
+        FFmpeg's encoder or a common name (h264, x265, vp9, av1, prores, ffv1); None chooses by the output's name.
+    crf : int or None
+        Quality of the encoders that have it; 16 by default.
+    pix_fmt : str or None
+        FFmpeg's pixel format; None keeps the source's as far as the encoder can.
+    encoder_args : str
+        Further arguments for FFmpeg, as on its command line.
+    overwrite : bool
+    """
+
+    codec: str | None = None
+    crf: int | None = None
+    pix_fmt: str | None = None
+    encoder_args: str = ""
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """A decided encoding.
+
+    Attributes
+    ----------
+    encoder : str
+    piped : PixelFormat
+        Format in which frames go through the pipe.
+    pix_fmt : str
+    rate : Fraction
+        Nominal rate that the encoder is told.
+    filters : str
+    arguments : tuple of str
+    lossless : bool
+        Encoder and pixel format keep every sample.
+    notes, losses : tuple of str
+        What a user should know; what could not be kept.
+    """
+
+    encoder: str
+    piped: PixelFormat
+    pix_fmt: str
+    rate: Fraction
+    filters: str
+    arguments: tuple[str, ...]
+    lossless: bool = False
+    notes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=64)
+def encoder_formats(encoder: str) -> tuple[str, ...]:
+    """Pixel formats of an encoder; empty where it names none, an error where it does not exist."""
+    done = subprocess.run(
+        [ffmpeg(), "-hide_banner", "-h", f"encoder={encoder}"], capture_output=True, check=False, timeout=60
+    )
+    text = done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
+    if f"Encoder {encoder} " not in text:
+        raise InputError(f"codec must be a video encoder of FFmpeg, got {encoder!r}; try h264, hevc, vp9, av1 or ffv1.")
+    found = re.search(r"Supported pixel formats: (.*)", text)
+    return tuple(found.group(1).split()) if found else ()
+
+
+def choose_encoder(suffix: str, pixel: PixelFormat, options: SinkOptions) -> str:
+    """The encoder for an output suffix (".mp4", ...) and a source format."""
+    if options.codec:
+        name = options.codec.lower()
+        return _NAMES.get(name, name)
+    if suffix == ".webm":
+        return "libvpx-vp9"
+    if pixel.alpha and suffix == ".mov":
+        return "prores_ks"
+    if pixel.alpha and suffix == ".mkv":
+        return "libvpx-vp9" if pixel.depth == 8 else "ffv1"
+    if pixel.depth > 10 and suffix in (".mp4", ".mkv", ".mov"):
+        # H.264 ends at 10 bit.
+        return "libx265"
+    return "libx264"
+
+
+def _distance(wanted: PixelFormat, offered: PixelFormat) -> tuple[int, ...]:
+    """How much is lost (first numbers), then how much is wasted, when samples move between formats."""
+    lost_depth = max(0, min(wanted.depth, 16) - offered.depth)
+    wide_depth = max(0, offered.depth - min(wanted.depth, 16))
+    pairs = list(zip(wanted.subsampling, offered.subsampling))
+    lost_chroma = 0 if wanted.model == "grey" else sum(max(0, o - w) for w, o in pairs)
+    if wanted.model != "grey" and offered.model == "grey":
+        lost_chroma = 9
+    fine_chroma = sum(max(0, w - o) for w, o in pairs)
+    if wanted.model == "grey" and offered.model == "yuv":
+        fine_chroma = 2 - sum(offered.subsampling)
+    return (
+        int(wanted.alpha and not offered.alpha),
+        lost_chroma,
+        lost_depth,
+        int(wanted.model != offered.model),
+        wide_depth,
+        fine_chroma,
+        int(offered.alpha and not wanted.alpha),
+    )
+
+
+def choose_pix_fmt(encoder: str, pixel: PixelFormat, height: int, width: int) -> str:
+    """The pixel format of the encoder that keeps most of the source's samples at this size."""
+    best: tuple[tuple[int, ...], str] | None = None
+    for name in encoder_formats(encoder):
+        layout = layout_of(name)
+        if layout is None or name.startswith("yuvj") or layout.kind == "semi":
+            continue
+        sx, sy = layout.format.subsampling
+        if encoder in _EVEN_ONLY and ((width % 2 and sx) or (height % 2 and sy)):
+            continue
+        score = _distance(pixel, layout.format)
+        if best is None or score < best[0]:
+            best = score, name
+    if best is None:
+        return ffmpeg_name(replace(pixel, depth=min(pixel.depth, 16)))
+    return best[1]
+
+
+def plan_encoding(
+    suffix: str, info: ClipInfo, height: int, width: int, fps: Fraction | None, options: SinkOptions
+) -> Encoding:
+    """Decide everything that FFmpeg must be told.
+
+    Parameters
+    ----------
+    suffix : str
+        Of the output, lower case, with the dot.
+    info : ClipInfo
+    height, width : int
+    fps : Fraction or None
+        Mean rate of the output.
+    options : SinkOptions
+    """
+    pixel = info.format
+    encoder = choose_encoder(suffix, pixel, options)
+    formats = encoder_formats(encoder)
+    notes: list[str] = []
+    losses: list[str] = []
+    if options.pix_fmt:
+        if formats and options.pix_fmt not in formats:
+            raise InputError(
+                f"pix_fmt must be one of {encoder}'s ({', '.join(formats[:12])}, ...), got {options.pix_fmt!r}; "
+                "choose one of these or another codec."
+            )
+        target = options.pix_fmt
+    else:
+        target = choose_pix_fmt(encoder, pipeable(pixel), height, width)
+    piped = pipeable(pixel)
+    layout = layout_of(target)
+    reached = layout.format if layout else piped
+    if not options.pix_fmt:
+        notes += _format_notes(encoder, pixel, reached, height, width, target)
+    if pixel.alpha and not reached.alpha:
+        losses.append(f"alpha: {encoder} in {target} has none; use .webm, or .mkv with the codec ffv1")
+    rate = _nominal(fps)
+    filters = _filters(info, piped, reached, target, height, width)
+    arguments = _arguments(encoder, suffix, target, reached, options, height, width)
+    if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):
+        arguments += ["-chroma_sample_location", info.chroma_location]
+    same = reached.depth >= piped.depth and reached.model == piped.model
+    lossless = encoder in _LOSSLESS and same and reached.subsampling == piped.subsampling and not losses
+    return Encoding(
+        encoder=encoder,
+        piped=piped,
+        pix_fmt=target,
+        rate=rate,
+        filters=filters,
+        arguments=tuple(arguments),
+        lossless=lossless,
+        notes=tuple(notes),
+        losses=tuple(losses),
+    )
+
+
+def _format_notes(
+    encoder: str, pixel: PixelFormat, reached: PixelFormat, height: int, width: int, target: str
+) -> list[str]:
+    notes = []
+    odd = width % 2 or height % 2
+    if odd and pixel.model == "yuv" and reached.subsampling != pixel.subsampling:
+        notes.append(f"{encoder} takes an odd size only as {target}: the chroma samples are repeated, nothing is lost")
+    elif reached.model == "yuv" and pixel.model != "yuv":
+        notes.append(f"{pixel.model} pixels are written as {target}; some players want --pix-fmt yuv420p")
+    elif sum(reached.subsampling) > sum(pixel.subsampling):
+        notes.append(f"{encoder} has less chroma than the source; written as {target}")
+    if reached.depth < min(pixel.depth, 16):
+        kind = "float" if pixel.depth == 32 else f"{pixel.depth} bit"
+        notes.append(f"{encoder} ends at {reached.depth} bit: {kind} samples are rounded; ffv1 or .npy keeps them")
+    return notes
+
+
+def _nominal(fps: Fraction | None) -> Fraction:
+    """A rate that every encoder accepts; only rate control and headers see it."""
+    rate = fps if fps and fps > 0 else Fraction(25)
+    rate = min(max(rate, Fraction(1, 4)), Fraction(480)).limit_denominator(1001)
+    return rate if rate.numerator <= 65535 else Fraction(round(rate))
+
+
+def _filters(
+    info: ClipInfo, piped: PixelFormat, reached: PixelFormat, target: str, height: int, width: int
+) -> str:
+    """Labels for the frames, and a conversion only where the encoder needs another format."""
+    chain = []
+    labels = []
+    range_known = info.extra.get("range_known", True)
+    if piped.model == "yuv":
+        if info.matrix_known:
+            labels.append(f"colorspace={piped.matrix}")
+        if range_known:
+            labels.append(f"range={'pc' if piped.full_range else 'tv'}")
+    elif piped.model == "grey":
+        labels.append(f"range={'pc' if piped.full_range else 'tv'}")
+    if info.primaries != "unknown":
+        labels.append(f"color_primaries={info.primaries}")
+    if info.transfer != "unknown":
+        labels.append(f"color_trc={info.transfer}")
+    if labels:
+        chain.append("setparams=" + ":".join(labels))
+    chain.append(f"setsar={info.sar.numerator}/{info.sar.denominator}")
+    if target != ffmpeg_name(piped):
+        # Repeating chroma keeps its samples; all other conversions interpolate.
+        finer = piped.model == reached.model == "yuv" and sum(reached.subsampling) < sum(piped.subsampling)
+        flags = "neighbor" if finer else "bicubic"
+        scale = [f"flags={flags}+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact"]
+        if piped.model == "rgb" and reached.model == "yuv":
+            matrix = assumed_matrix(height)
+            scale += [f"out_color_matrix={matrix}", "out_range=tv"]
+        elif piped.model == "yuv":
+            scale += [f"in_color_matrix={piped.matrix}"]
+            if reached.model == "yuv":
+                side = "pc" if piped.full_range else "tv"
+                scale += [f"out_color_matrix={piped.matrix}", f"in_range={side}", f"out_range={side}"]
+        elif piped.model == "grey":
+            side = "pc" if piped.full_range else "tv"
+            scale += [f"in_range={side}", f"out_range={side}"]
+        chain.append("scale=" + ":".join(scale))
+    chain.append(f"format={target}")
+    if piped.model == "rgb" and reached.model == "yuv":
+        chain.append(f"setparams=colorspace={assumed_matrix(height)}:range=tv")
+    elif piped.model == "grey" and reached.model == "yuv":
+        chain.append(f"setparams=colorspace={assumed_matrix(height)}")
+    return ",".join(chain)
+
+
+def _arguments(
+    encoder: str, suffix: str, target: str, reached: PixelFormat, options: SinkOptions, height: int, width: int
+) -> list[str]:
+    crf = str(DEFAULT_CRF if options.crf is None else options.crf)
+    own: list[str] = []
+    if encoder in ("libx264", "libx264rgb"):
+        # A fixed number of threads: the bits do not depend on the machine. Closed groups can be joined.
+        own = ["-crf", crf, "-preset", "medium", "-threads", "4", "-flags", "+cgop"]
+        if suffix == ".avi":
+            own += ["-bf", "0"]  # AVI has no presentation times
+    elif encoder == "libx265":
+        parameters = "log-level=error:open-gop=0:frame-threads=2:pools=4"
+        own = ["-crf", crf, "-preset", "medium", "-x265-params", parameters]
+        if suffix == ".avi":
+            own += ["-bf", "0"]
+    elif encoder in ("libvpx-vp9", "libvpx"):
+        own = ["-crf", crf, "-b:v", "0", "-deadline", "good", "-cpu-used", "3", "-threads", "4"]
+        own += ["-row-mt", "1"] if encoder == "libvpx-vp9" else []
+        if reached.alpha:
+            own += ["-auto-alt-ref", "0"]
+    elif encoder == "libaom-av1":
+        own = ["-crf", crf, "-b:v", "0", "-cpu-used", "6", "-row-mt", "1", "-threads", "4"]
+    elif encoder == "libsvtav1":
+        own = ["-crf", crf]
+    elif encoder == "prores_ks":
+        profile = "4" if reached.subsampling == (0, 0) else "3"
+        own = ["-profile:v", profile, "-vendor", "apl0", "-alpha_bits", "16" if reached.alpha else "0"]
+    elif encoder == "ffv1":
+        # With several slices FFmpeg loses the last chroma line of an odd height.
+        slices = 4 if min(height, width) >= 32 and height % 2 == 0 and width % 2 == 0 else 1
+        own = ["-level", "3", "-g", "1", "-slices", str(slices), "-slicecrc", "1", "-threads", "4"]
+    elif encoder in ("mpeg4", "libxvid", "mpeg2video", "mjpeg"):
+        own = ["-q:v", "2"]
+        if options.crf is not None:
+            own = ["-q:v", str(max(1, round(options.crf / 5)))]
+    elif options.crf is not None and encoder not in _LOSSLESS:
+        own = ["-crf", crf]
+    try:
+        own += shlex.split(options.encoder_args)
+    except ValueError as error:
+        raise InputError(
+            f"encoder_args must be words as on a command line, got {options.encoder_args!r} ({error}); check the quotes."
+        ) from error
+    return own

@@ -1,0 +1,315 @@
+"""Folders and globs of images, and TIFF files with many pages, as sources."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from videorestore.clip import ClipInfo, Frame, PixelFormat, Samples, Status
+from videorestore.errors import MediaReadError
+from videorestore.media.source import FrameIndex, Source, even_times
+
+_NUMBER = re.compile(r"(\d+)")
+_LARGEST_GAP = 10_000
+"""More numbers than this between two files are a date or an identifier, not a gap."""
+
+
+def natural_key(name: str) -> list[Any]:
+    """Sort key under which ``frame10`` comes after ``frame9``."""
+    return [(0, int(part), part) if part.isdigit() else (1, 0, part.lower()) for part in _NUMBER.split(name)]
+
+
+def read_image(path: str) -> Samples:
+    """One image as RGB, RGBA, grey or grey with alpha.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    ndarray, shape (height, width, channels)
+        uint8, uint16 or float32.
+    """
+    import cv2
+
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise MediaReadError(f"{path} must be readable, got: {error.strerror}; check the file.") from error
+    try:
+        flags = cv2.IMREAD_UNCHANGED
+        picture = cv2.imdecode(data, flags) if data.size else None
+        if picture is not None and path.lower().endswith((".jpg", ".jpeg")):
+            # The camera's orientation is applied only without IMREAD_UNCHANGED.
+            flags = cv2.IMREAD_GRAYSCALE if picture.ndim == 2 else cv2.IMREAD_COLOR
+            picture = cv2.imdecode(data, flags)
+    except cv2.error as error:
+        raise MediaReadError(f"{path} must be an image, got: {error.err}; check the file.") from error
+    if picture is None:
+        raise MediaReadError(f"{path} must be an image that can be decoded, found none; check the file.")
+    return rgb_order(picture)
+
+
+def rgb_order(picture: Samples) -> Samples:
+    """OpenCV's order of channels turned into RGB(A); a third axis is added to grey."""
+    if picture.ndim == 2:
+        return picture[:, :, None]
+    if picture.shape[2] == 3:
+        return picture[:, :, ::-1]
+    if picture.shape[2] == 4:
+        return picture[:, :, [2, 1, 0, 3]]
+    return picture
+
+
+def _missing_planes(pixel: PixelFormat, height: int, width: int) -> tuple[Samples, ...]:
+    middle = 0.5 if pixel.depth == 32 else 1 << (pixel.depth - 1)
+    return tuple(np.full(shape, middle, pixel.dtype) for shape in pixel.plane_shapes(height, width))
+
+
+class _StillSource(Source):
+    """Frames that are reached by number, one image each."""
+
+    _count: int
+    _fps: Fraction
+    _format: PixelFormat
+
+    def _setup(self, first: Samples, name: str) -> None:
+        from videorestore.media.arrays import array_format
+
+        if first.dtype not in (np.uint8, np.uint16, np.float32, np.float64) or first.shape[2] > 4:
+            raise MediaReadError(
+                f"{name} must hold 8 or 16 bit or float images of 1 to 4 channels, got {first.dtype} with "
+                f"{first.shape[2]}; convert them."
+            )
+        self.height, self.width = int(first.shape[0]), int(first.shape[1])
+        self._format = array_format(first.dtype, int(first.shape[2]))
+        self.info = ClipInfo(format=self._format, fps=self._fps, path=self.path)
+
+    def _planes(self, picture: Samples, name: str) -> tuple[Samples, ...]:
+        """Planes of a picture in the format of the first one; another size is refused."""
+        from videorestore.colour import from_rgb
+
+        if picture.shape[:2] != (self.height, self.width):
+            raise MediaReadError(
+                f"all images must be {self.width} x {self.height} like the first, {name} is "
+                f"{picture.shape[1]} x {picture.shape[0]}; resize or remove it."
+            )
+        if picture.dtype == np.float64:
+            picture = picture.astype(np.float32)
+        return from_rgb(picture, self._format)
+
+    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
+        """Planes of a frame (None where it is missing) and the name of its file."""
+        raise NotImplementedError
+
+    def _status(self, number: int) -> Status:
+        return "good"
+
+    def index(self) -> FrameIndex:
+        times, durations = even_times(self._count, self._fps)
+        statuses = tuple(self._status(k) for k in range(self._count))
+        absent = [k for k, s in enumerate(statuses) if s == "missing"]
+        messages = ()
+        if absent:
+            messages = (f"{len(absent)} of {self._count} numbers have no image: {_ranges(absent)}",)
+        return FrameIndex(times=times, durations=durations, statuses=statuses, messages=messages)
+
+    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+        step = 1 / self._fps
+        for k in range(start, self._count if stop is None else min(stop, self._count)):
+            planes, _ = self._picture(k)
+            status: Status = "good"
+            if planes is None:
+                planes, status = _missing_planes(self._format, self.height, self.width), self._absence(k)
+            yield Frame(
+                planes=planes, format=self._format, index=k, time=k * step, duration=step, status=status
+            )
+
+    def _absence(self, number: int) -> Status:
+        return "missing"
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "container": "images",
+            "width": self.width,
+            "height": self.height,
+            "depth": self._format.depth,
+            "alpha": self._format.alpha,
+            "streams": [],
+        }
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[tuple[int, int]] = []
+    for n in numbers:
+        if runs and n == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], n)
+        else:
+            runs.append((n, n))
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:12]]
+    return ", ".join(shown) + (", ..." if len(runs) > 12 else "")
+
+
+class FolderSource(_StillSource):
+    """Images in the natural order of their names; a gap in the last number is a missing frame.
+
+    Parameters
+    ----------
+    files : list of str
+    path : str
+        What the user named: a folder, a pattern or one file.
+    fps : Fraction
+    """
+
+    def __init__(self, files: list[str], *, path: str, fps: Fraction) -> None:
+        from videorestore.media.read import IMAGE_SUFFIXES
+
+        files = [f for f in files if Path(f).suffix.lower() in IMAGE_SUFFIXES and not Path(f).name.startswith(".")]
+        files = [f for f in files if not Path(f).stem.endswith(".mask")]
+        if not files:
+            raise MediaReadError(f"{path} must hold images (PNG, JPEG, TIFF, ...), found none; check the name.")
+        files.sort(key=lambda f: natural_key(os.path.basename(f)))
+        self.path = path
+        self._fps = fps
+        self._files = _with_gaps(files)
+        self._count = len(self._files)
+        self._failed: dict[int, str] = {}
+        self._checked = False
+        self._setup(self._first(), path)
+
+    @classmethod
+    def from_folder(cls, path: str, *, fps: Fraction) -> FolderSource:
+        """All images of a folder, not of the folders in it."""
+        try:
+            files = [entry.path for entry in os.scandir(path) if entry.is_file()]
+        except OSError as error:
+            raise MediaReadError(f"{path} must be a readable folder, got: {error.strerror}; check it.") from error
+        return cls(files, path=path, fps=fps)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """File of every frame; None where it is missing."""
+        return tuple(self._files)
+
+    def _first(self) -> Samples:
+        reason: MediaReadError | None = None
+        for file in self._files:
+            if file is not None:
+                try:
+                    return read_image(file)
+                except MediaReadError as error:
+                    reason = reason or error
+        assert reason is not None
+        raise reason
+
+    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
+        file = self._files[number]
+        if file is None:
+            return None, ""
+        try:
+            picture = read_image(file)
+        except MediaReadError as error:
+            self._failed[number] = str(error)
+            return None, file
+        return self._planes(picture, file), file
+
+    def _absence(self, number: int) -> Status:
+        return "missing" if self._files[number] is None else "corrupt"
+
+    def _status(self, number: int) -> Status:
+        if self._files[number] is None:
+            return "missing"
+        return "corrupt" if number in self._failed else "good"
+
+    def index(self) -> FrameIndex:
+        """All statuses; every image is read once, since only decoding tells a broken one."""
+        if not self._checked:
+            for k in range(self._count):
+                self._picture(k)
+            self._checked = True
+        index = super().index()
+        losses = tuple(self._failed[k] for k in sorted(self._failed))
+        from dataclasses import replace
+
+        return replace(index, messages=(*losses, *index.messages), losses=losses, lost=len(losses))
+
+    def facts(self) -> dict[str, Any]:
+        present = [f for f in self._files if f is not None]
+        return super().facts() | {"images": len(present), "suffix": Path(present[0]).suffix.lower()}
+
+
+def _with_gaps(files: list[str]) -> list[str | None]:
+    """Put None for each number that the sequence skips; names without a common pattern have no gaps."""
+    numbers = []
+    stems = set()
+    for file in files:
+        parts = _NUMBER.split(Path(file).stem)
+        if len(parts) < 3:
+            return list(files)
+        numbers.append(int(parts[-2]))
+        stems.add(("".join(parts[:-2]), parts[-1]))
+    steps = {b - a for a, b in zip(numbers, numbers[1:])}
+    if len(stems) > 1 or not steps or min(steps) < 1 or max(steps) > _LARGEST_GAP:
+        return list(files)
+    stride = min(steps)
+    if any(step % stride for step in steps):
+        stride = 1
+    full: list[str | None] = []
+    for file, number, following in zip(files, numbers, [*numbers[1:], None]):
+        full.append(file)
+        if following is not None:
+            full.extend([None] * ((following - number) // stride - 1))
+    return full
+
+
+class PagedSource(_StillSource):
+    """The pages of a TIFF file.
+
+    Parameters
+    ----------
+    path : str
+    fps : Fraction
+    """
+
+    def __init__(self, path: str, *, fps: Fraction) -> None:
+        import cv2
+
+        self.path = path
+        self._fps = fps
+        try:
+            self._count = int(cv2.imcount(path, cv2.IMREAD_UNCHANGED))
+        except cv2.error as error:
+            raise MediaReadError(f"{path} must be a TIFF file, got: {error.err}; check the file.") from error
+        if self._count < 1:
+            raise MediaReadError(f"{path} must be a TIFF file with at least one page, found none; check the file.")
+        first = self._page(0)
+        if first is None:
+            raise MediaReadError(f"{path} must hold pages that can be decoded, the first cannot; check the file.")
+        self._setup(first, path)
+
+    def _page(self, number: int) -> Samples | None:
+        import cv2
+
+        try:
+            done, pages = cv2.imreadmulti(self.path, start=number, count=1, flags=cv2.IMREAD_UNCHANGED)
+        except cv2.error:
+            return None
+        return rgb_order(pages[0]) if done and pages else None
+
+    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
+        picture = self._page(number)
+        name = f"page {number} of {self.path}"
+        return (None if picture is None else self._planes(picture, name)), name
+
+    def _absence(self, number: int) -> Status:
+        return "corrupt"
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"container": "tiff", "pages": self._count}

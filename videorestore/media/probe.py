@@ -1,0 +1,165 @@
+"""What a video file says about itself: streams, colour tags, rotation, origin of time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from videorestore.errors import InputError
+
+# ITU-T H.273 code points with the names that FFmpeg's options take.
+MATRICES = {
+    0: "gbr",
+    1: "bt709",
+    4: "fcc",
+    5: "bt470bg",
+    6: "smpte170m",
+    7: "smpte240m",
+    8: "ycgco",
+    9: "bt2020nc",
+    10: "bt2020c",
+    11: "smpte2085",
+    12: "chroma-derived-nc",
+    13: "chroma-derived-c",
+    14: "ictcp",
+}
+PRIMARIES = {
+    1: "bt709",
+    4: "bt470m",
+    5: "bt470bg",
+    6: "smpte170m",
+    7: "smpte240m",
+    8: "film",
+    9: "bt2020",
+    10: "smpte428",
+    11: "smpte431",
+    12: "smpte432",
+    22: "jedec-p22",
+}
+TRANSFERS = {
+    1: "bt709",
+    4: "bt470m",
+    5: "bt470bg",
+    6: "smpte170m",
+    7: "smpte240m",
+    8: "linear",
+    9: "log100",
+    10: "log316",
+    11: "iec61966-2-4",
+    12: "bt1361e",
+    13: "iec61966-2-1",
+    14: "bt2020-10",
+    15: "bt2020-12",
+    16: "smpte2084",
+    17: "smpte428",
+    18: "arib-std-b67",
+}
+RANGES = {1: "tv", 2: "pc"}
+
+_LOCATIONS = r"(left|center|topleft|top|bottomleft|bottom)"
+
+
+def choose_stream(container: Any, stream: int | None) -> Any:
+    """The video stream to read: the stated one, else the best one (default flag, then size).
+
+    Parameters
+    ----------
+    container : av.container.InputContainer
+    stream : int or None
+        Number of the stream in the file, as ffmpeg counts.
+    """
+    videos = [s for s in container.streams.video]
+    if stream is not None:
+        for candidate in videos:
+            if candidate.index == stream:
+                return candidate
+        known = ", ".join(str(s.index) for s in videos) or "none"
+        raise InputError(f"stream must be a video stream of the file ({known}), got {stream}; choose one of these.")
+    films = [s for s in videos if not s.disposition & 0x400]  # 0x400: attached picture, a cover
+    best = container.streams.best("video")
+    if best is not None and any(best.index == s.index for s in films):
+        return best
+    return films[0] if films else (videos[0] if videos else None)
+
+
+def turns_of(frame: Any) -> tuple[int, bool]:
+    """Quarter turns (counter-clockwise, to be applied after the mirroring) that bring a frame upright.
+
+    Returns
+    -------
+    turns : int
+        0 to 3, as ``numpy.rot90`` counts.
+    mirrored : bool
+        Flip left and right first.
+    """
+    for side in list(frame.side_data.keys()):
+        if side.type.name == "DISPLAYMATRIX":
+            a, b, _, c, d = np.frombuffer(side, np.int32)[:5].astype(float) / 65536.0
+            mirrored = a * d - b * c < 0
+            if mirrored:
+                a, c = -a, -c
+            # The matrix maps (x, y) to (a x + c y, b x + d y) with y pointing down.
+            angle = np.degrees(np.arctan2(-b, a)) if (a or b) else 0.0
+            return round(angle / 90.0) % 4, bool(mirrored)
+    return 0, False
+
+
+def origin_of(container: Any, stream: Any) -> Fraction:
+    """The time in the file that counts as zero: the earliest start of any stream, never after the video's."""
+    starts = []
+    for s in container.streams:
+        if s.type in ("video", "audio") and s.start_time is not None and s.time_base:
+            starts.append(s.start_time * Fraction(s.time_base))
+    own = stream.start_time * Fraction(stream.time_base) if stream.start_time is not None else Fraction(0)
+    earliest = min([own, *starts])
+    # Audio may begin before zero (the priming of its codec): that is no reason to move the picture.
+    return min(own, max(earliest, Fraction(0)))
+
+
+@lru_cache(maxsize=256)
+def _ffmpeg_banner(path: str, size: int, modified: int) -> str:
+    import imageio_ffmpeg
+
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-hide_banner", "-v", "verbose", "-i", f"file:{path}"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stderr.decode("utf-8", "replace")
+
+
+def chroma_location_of(path: str, size: int, modified: int, stream: int) -> str:
+    """Where the chroma samples sit; PyAV does not tell, FFmpeg's description of the stream does."""
+    for line in _ffmpeg_banner(path, size, modified).splitlines():
+        if re.match(rf"\s*Stream #0:{stream}\b.*: Video:", line):
+            found = re.search(rf", {_LOCATIONS}[,)]", line)
+            return found.group(1) if found else "unspecified"
+    return "unspecified"
+
+
+def stream_facts(stream: Any) -> dict[str, Any]:
+    """The facts of one stream of any type, fit for JSON."""
+    facts: dict[str, Any] = {"index": stream.index, "type": stream.type}
+    context = stream.codec_context
+    if context is not None:
+        facts["codec"] = context.codec.canonical_name if context.codec else context.name
+    if stream.type == "video" and context is not None:
+        facts |= {"width": context.width, "height": context.height, "pix_fmt": context.pix_fmt}
+        facts["fps"] = str(stream.average_rate) if stream.average_rate else None
+    elif stream.type == "audio" and context is not None:
+        facts |= {"sample_rate": context.sample_rate, "channels": context.layout.nb_channels}
+    language = stream.metadata.get("language")
+    if language and language != "und":
+        facts["language"] = language
+    title = stream.metadata.get("title")
+    if title:
+        facts["title"] = title
+    flags = [flag.name for flag in type(stream.disposition) if stream.disposition & flag and flag.name]
+    if flags:
+        facts["disposition"] = flags
+    return facts

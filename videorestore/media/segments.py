@@ -1,0 +1,201 @@
+"""Stretches of the output in files of their own: encoded once, counted, joined later without encoding again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from videorestore.clip import Frame
+from videorestore.errors import MediaWriteError
+from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
+from videorestore.media.outputs import OutputShape, kind_of
+from videorestore.media.pipe import RawPipe
+from videorestore.media.target import write_error
+
+_SIDECAR = ".times"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A finished stretch.
+
+    Attributes
+    ----------
+    path : str
+    times, durations : tuple of Fraction
+        Of its frames in the output, exact; the file itself only numbers them.
+    notes, losses : tuple of str
+    """
+
+    path: str
+    times: tuple[Fraction, ...]
+    durations: tuple[Fraction, ...]
+    notes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+
+
+def encoding_for(output: str, shape: OutputShape, options: SinkOptions) -> Encoding:
+    """The encoding of the segments of an output: the final one for videos, lossless for all others."""
+    kind = kind_of(output)
+    if kind.video:
+        return plan_encoding(kind.suffix, shape.info, shape.height, shape.width, shape.fps, options)
+    return plan_encoding(".mkv", shape.info, shape.height, shape.width, shape.fps, SinkOptions(codec="ffv1"))
+
+
+class SegmentWriter:
+    """Encodes frames into one segment, which gets its name when it is whole.
+
+    Parameters
+    ----------
+    path : str
+        Of the segment.
+    output : str
+        The output that it will be part of: its name decides the codec.
+    shape : OutputShape
+    options : SinkOptions
+    """
+
+    def __init__(self, path: str, output: str, shape: OutputShape, options: SinkOptions) -> None:
+        self.path = path
+        self.encoding = encoding_for(output, shape, options)
+        self._part = path + ".part"
+        self._times: list[Fraction] = []
+        self._durations: list[Fraction] = []
+        encoding = self.encoding
+        arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
+        arguments += ["-fps_mode", "passthrough", "-f", "matroska", f"file:{os.path.abspath(self._part)}"]
+        self._pipe = RawPipe(
+            encoding.piped, shape.height, shape.width, 1 / encoding.rate, arguments, f"encode with {encoding.encoder}"
+        )
+
+    def write(self, frame: Frame) -> None:
+        """Encode the next frame; times must increase."""
+        if self._times and frame.time <= self._times[-1]:
+            raise MediaWriteError(
+                f"times must increase from frame to frame, got {frame.time} after {self._times[-1]}; sort the frames."
+            )
+        self._pipe.write(frame)
+        self._times.append(frame.time)
+        self._durations.append(frame.duration)
+
+    def close(self) -> Segment:
+        """Finish, count the packets, give the file its name."""
+        if not self._times:
+            self.abort()
+            raise MediaWriteError("there must be at least one frame to write, got none; check the range.")
+        try:
+            self._pipe.finish()
+            stamps = packet_stamps(self._part)
+            if len(stamps) != len(self._times):
+                raise MediaWriteError(
+                    f"the encoder must give {len(self._times)} frames, it gave {len(stamps)}; try another codec."
+                )
+            segment = Segment(
+                path=self.path,
+                times=tuple(self._times),
+                durations=tuple(self._durations),
+                notes=self.encoding.notes,
+                losses=self.encoding.losses,
+            )
+            _write_sidecar(segment)
+            os.replace(self._part, self.path)
+        except OSError as error:
+            self.abort()
+            raise write_error(error) from error
+        except BaseException:
+            self.abort()
+            raise
+        return segment
+
+    def abort(self) -> None:
+        """End without a result and leave nothing behind."""
+        self._pipe.kill()
+        for leftover in (self._part, self._part + _SIDECAR):
+            if os.path.exists(leftover):
+                os.remove(leftover)
+
+
+def write_segment(
+    frames: Iterable[Frame], path: str, shape: OutputShape, options: SinkOptions, *, output: str | None = None
+) -> Segment:
+    """Encode a stretch of the output into a file of its own.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        In the order of display; their times are the output's.
+    path : str
+        Of the segment; it appears only when whole. A small file ``path.times`` with the exact times lies beside it.
+    shape : OutputShape
+        Of the whole output.
+    options : SinkOptions
+        Of the whole output.
+    output : str, optional
+        Name of the output, which decides the codec; ``path`` by default.
+
+    Returns
+    -------
+    Segment
+    """
+    writer = SegmentWriter(path, output or path, shape, options)
+    try:
+        for frame in frames:
+            writer.write(frame)
+    except BaseException:
+        writer.abort()
+        raise
+    return writer.close()
+
+
+def load_segment(path: str) -> Segment:
+    """A segment written before, by its name."""
+    try:
+        with open(path + _SIDECAR, encoding="ascii") as file:
+            stored: dict[str, Any] = json.load(file)
+        return Segment(
+            path=path,
+            times=tuple(Fraction(t) for t in stored["times"]),
+            durations=tuple(Fraction(t) for t in stored["durations"]),
+            notes=tuple(stored["notes"]),
+            losses=tuple(stored["losses"]),
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise MediaWriteError(f"the segment {path} must be whole, it is not ({error}); make it again.") from error
+
+
+def remove_segment(path: str) -> None:
+    """Delete a segment and what lies beside it."""
+    for name in (path, path + _SIDECAR):
+        if os.path.exists(name):
+            os.remove(name)
+
+
+def _write_sidecar(segment: Segment) -> None:
+    stored = {
+        "times": [str(t) for t in segment.times],
+        "durations": [str(t) for t in segment.durations],
+        "notes": segment.notes,
+        "losses": segment.losses,
+    }
+    part = segment.path + ".part" + _SIDECAR
+    with open(part, "w", encoding="ascii") as file:
+        json.dump(stored, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, segment.path + _SIDECAR)
+
+
+def packet_stamps(path: str) -> list[int]:
+    """Presentation stamps of the packets of the first video stream, in the order of decoding."""
+    import av
+
+    try:
+        with av.open(f"file:{os.path.abspath(path)}") as container:
+            stream = container.streams.video[0]
+            return [packet.pts for packet in container.demux(stream) if packet.size and packet.pts is not None]
+    except (av.error.FFmpegError, IndexError, OSError) as error:
+        raise MediaWriteError(f"{path} must read back, it does not ({error}); try another codec.") from error

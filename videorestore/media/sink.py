@@ -1,0 +1,248 @@
+"""One door to every kind of output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from videorestore.clip import Frame
+from videorestore.errors import InputError, MediaWriteError
+from videorestore.media.encode import SinkOptions
+from videorestore.media.gif import write_gif
+from videorestore.media.mux import mux, time_base_for
+from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
+from videorestore.media.segments import Segment, SegmentWriter, load_segment, remove_segment
+from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
+from videorestore.media.streams import Span
+from videorestore.media.target import write_error
+from videorestore.media.verify import verify
+from videorestore.media.video import VideoSource
+
+__all__ = ["OutputShape", "Sink", "SinkOptions", "Span", "check_output", "join_segments", "open_sink"]
+
+_STILL_WRITERS: dict[str, type[StillWriter]] = {"folder": FolderWriter, "tiff": TiffWriter, "npy": ArrayWriter}
+
+
+class Sink:
+    """An output being written, one frame after the other. Use as a context manager.
+
+    Leaving the block without an error verifies the result and gives it its name; with an error nothing remains.
+
+    Attributes
+    ----------
+    losses : tuple of str
+        What of the source could not be kept; known after `close`.
+    notes : tuple of str
+        What a user should know.
+    """
+
+    def __init__(
+        self, path: str, shape: OutputShape, options: SinkOptions, streams_from: str | None, span: Span | None
+    ) -> None:
+        self.path = path
+        self.losses: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self._shape = shape
+        self._options = options
+        self._streams_from = streams_from
+        self._span = span
+        self._kind = kind_of(path)
+        self._open = True
+        target = path.rstrip("/")
+        try:
+            if self._kind.name in _STILL_WRITERS:
+                self._still: StillWriter | None = _STILL_WRITERS[self._kind.name](target, shape)
+                self._segment: SegmentWriter | None = None
+            else:
+                self._still = None
+                self._segment = SegmentWriter(f"{target}.part.frames", path, shape, options)
+        except OSError as error:
+            raise write_error(error) from error
+
+    def write(self, frame: Frame) -> None:
+        """Add the next frame, in the order of display."""
+        try:
+            if self._still is not None:
+                self._still.write(frame)
+            elif self._segment is not None:
+                self._segment.write(frame)
+        except OSError as error:
+            raise write_error(error) from error
+
+    def close(self) -> None:
+        """Finish, verify, and give the output its name."""
+        if not self._open:
+            return
+        try:
+            if self._still is not None:
+                if self._still.count == 0:
+                    raise MediaWriteError("there must be at least one frame to write, got none; check the range.")
+                self._still.finish()
+            elif self._segment is not None:
+                segment = self._segment.close()
+                self.losses, self.notes = join_segments(
+                    [segment],
+                    self.path,
+                    self._shape,
+                    self._options,
+                    streams_from=self._streams_from,
+                    span=self._span,
+                )
+                remove_segment(segment.path)
+        except OSError as error:
+            self.abort()
+            raise write_error(error) from error
+        except BaseException:
+            self.abort()
+            raise
+        self._open = False
+
+    def abort(self) -> None:
+        """End without a result and leave nothing behind."""
+        if not self._open:
+            return
+        self._open = False
+        if self._still is not None:
+            self._still.abort()
+        if self._segment is not None:
+            self._segment.abort()
+            remove_segment(self._segment.path)
+        _remove(_part_of(self.path))
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def open_sink(
+    path: str | os.PathLike[str],
+    shape: OutputShape,
+    options: SinkOptions | None = None,
+    *,
+    streams_from: str | None = None,
+    span: Span | None = None,
+) -> Sink:
+    """Start writing an output in one pass.
+
+    Parameters
+    ----------
+    path : path
+        Its name decides what is written: ``.mp4 .mkv .mov .webm .avi .gif .tif .npy`` or ``folder/``.
+    shape : OutputShape
+    options : SinkOptions, optional
+    streams_from : str, optional
+        The file that audio, subtitles, chapters, attachments and metadata are copied from.
+    span : Span, optional
+        Part of that file which the output covers; all of it by default.
+    """
+    options = options or SinkOptions()
+    name = os.fspath(path)
+    check_output(name, options, streams_from)
+    return Sink(name, shape, options, streams_from, span)
+
+
+def join_segments(
+    segments: Sequence[Segment | str],
+    output: str,
+    shape: OutputShape,
+    options: SinkOptions | None = None,
+    *,
+    streams_from: str | None = None,
+    span: Span | None = None,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Join segments into OUTPUT without encoding again, verify it, give it its name.
+
+    Parameters
+    ----------
+    segments : sequence of Segment or path
+        In the order of the output; they stay where they are.
+    output : str
+    shape, options, streams_from, span
+        As for `open_sink`, and the same as for the segments.
+
+    Returns
+    -------
+    losses, notes : tuple of str
+    """
+    options = options or SinkOptions()
+    loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
+    if not loaded:
+        raise InputError("there must be at least one segment to join, got none; write one first.")
+    kind = kind_of(output)
+    losses = list(dict.fromkeys(line for s in loaded for line in s.losses)) if kind.video else []
+    notes = list(dict.fromkeys(line for s in loaded for line in s.notes)) if kind.video else []
+    part = _part_of(output)
+    try:
+        if kind.video:
+            _join_video(loaded, output, part, kind, shape, streams_from, span, losses, notes)
+        elif kind.name == "gif":
+            notes += write_gif(loaded, part, shape)
+            os.replace(part, output)
+        else:
+            _join_stills(loaded, output.rstrip("/"), kind, shape)
+    except OSError as error:
+        _remove(part)
+        raise write_error(error) from error
+    except BaseException:
+        _remove(part)
+        raise
+    return tuple(losses), tuple(notes)
+
+
+def _join_video(
+    segments: list[Segment],
+    output: str,
+    part: str,
+    kind: OutputKind,
+    shape: OutputShape,
+    streams_from: str | None,
+    span: Span | None,
+    losses: list[str],
+    notes: list[str],
+) -> None:
+    alpha = shape.info.format.alpha and not any(line.startswith("alpha:") for line in losses)
+    muxed = mux(
+        segments, part, kind, shape.info, shape.fps, streams_from=streams_from, span=span, alpha=alpha
+    )
+    tick = time_base_for([*muxed.times, muxed.end], kind.name, shape.fps)
+    verify(part, muxed, tick)
+    losses += muxed.losses
+    notes += muxed.notes
+    _sync(part)
+    os.replace(part, output)
+
+
+def _join_stills(segments: list[Segment], output: str, kind: OutputKind, shape: OutputShape) -> None:
+    writer = _STILL_WRITERS[kind.name](output, shape)
+    try:
+        for segment in segments:
+            with VideoSource(segment.path) as source:
+                for frame in source.frames():
+                    writer.write(frame)
+        writer.finish()
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _part_of(output: str) -> str:
+    return output.rstrip("/") + ".part"
+
+
+def _sync(path: str) -> None:
+    """On the disk before it gets its name: a power cut leaves the old file or the whole new one."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _remove(path: str) -> None:
+    if os.path.isfile(path):
+        os.remove(path)

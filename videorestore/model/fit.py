@@ -1,0 +1,703 @@
+"""Fit of the electroGP: start, hyper-parameters given the start, joint posterior mode, groups of pixels.
+
+The steps of section 3.1 of the paper, with the pixels seen only through Gram matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.errors import InputError, NumericalError
+from videorestore.model.covariance import KERNELS, Kernel, check_kernel, covariance
+from videorestore.model.gram import Stream, Survey, group_grams, survey
+from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet
+from videorestore.model.optimize import Minimum, minimise
+from videorestore.model.passes import Belief, Pixels
+from videorestore.model.pixels import (
+    SPREAD,
+    Classes,
+    basis,
+    choose,
+    find_classes,
+    log_likelihood,
+    ratio_grid,
+    search,
+)
+from videorestore.model.starts import METHODS, order_from
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Progress = Callable[[str, int, float], None]
+
+EM_ROUNDS = 5
+"""Times that missing values are filled and the curve fitted again, before pixels are grouped."""
+AUTO_FRAMES = 300
+"""Frames, evenly spread, on which starts are compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to fit; the meaning of each is said at :class:`videorestore.model.estimator.ElectroGP`."""
+
+    r: float = 1.0
+    kernel: str = "se"
+    init: str | Array = "auto"
+    hyper: str = "pixel"
+    periodic: bool = False
+    optimizer: str = "lbfgs"
+    max_iter: int = 200
+    tolerance: float = 1e-7
+    n_groups: int = 8
+    refits: int = 2
+    noise_var: float | Array | None = None
+    noise_floor: float = 1e-5
+    n_neighbors: int = 8
+    learn_x: bool = True
+    callback: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveFit:
+    """A fitted curve.
+
+    Attributes
+    ----------
+    x : ndarray (n,)
+        Position of each frame; equal frames share theirs.
+    rows : ndarray (u,)
+        Frames that count, one of each set of equal ones, in order of time; ``x[rows]`` are distinct.
+    alpha, ratio : ndarray (groups,)
+        Inverse squared length and noise ratio of each group.
+    label : ndarray (d,)
+        Group of each pixel, -1 for a pixel that never changes.
+    phi, noise_var, mean : ndarray (d,)
+        Signal variance, noise variance and centre of each pixel.
+    log_posterior : float
+        log p(Y | x, Theta) + log Corp(x).
+    log_score : float
+        Closed-form leave-one-out log predictive density of the frames, per value.
+    evidence : dict
+        Leave-one-out log score per value of each kernel that was tried.
+    """
+
+    x: Array
+    rows: Indices
+    kernel: Kernel
+    periodic: bool
+    r: float
+    alpha: Array
+    ratio: Array
+    label: NDArray[np.int16]
+    phi: Array
+    noise_var: Array
+    mean: Array
+    log_posterior: float
+    log_score: float
+    n_iter: int
+    start: str
+    evidence: dict[str, float]
+
+
+def fit_curve(stream: Stream, n: int, options: Options) -> CurveFit:
+    """Fit a curve to ``n`` frames whose pixels come as a stream of blocks (n, k), NaN = missing."""
+    return _Fit(stream, n, options).run()
+
+
+class _Fit:
+    """One fit; keeps what its steps share."""
+
+    def __init__(self, stream: Stream, n: int, options: Options) -> None:
+        _check(options, n)
+        self.options = options
+        self.n = n
+        noise = options.noise_var
+        scale: float | Array | None = None
+        if noise is not None:
+            scale = np.sqrt(noise) if isinstance(noise, np.ndarray) else float(np.sqrt(noise))
+        self.noise = None if noise is None else 1.0
+        facts = survey(stream, n, scale)
+        _check_facts(facts, n)
+        _, first, index = np.unique(facts.codes, return_index=True, return_inverse=True)
+        rows = np.sort(first)
+        place = np.argsort(np.argsort(first))
+        self.index: Indices = place[index.reshape(-1)]
+        self.rows = rows
+        if rows.size < 3:
+            raise InputError(f"a curve needs at least 3 different frames, got {rows.size}; add frames")
+        self.facts = facts
+        self.pixels = Pixels(stream=stream, n=n, facts=facts, rows=rows, scale=scale)
+        self.u = rows.size
+        self.distance = facts.distance[np.ix_(rows, rows)]
+        self.iterations = 0
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def run(self) -> CurveFit:
+        options = self.options
+        shared = self._shared_groups()
+        first: Kernel = KERNELS[0] if options.kernel == "auto" else check_kernel(options.kernel)
+        name, x = self._start(shared, first)
+        posterior = self._posterior(shared, first)
+        x, alpha, ratio = self._optimise("shared", posterior, x, None, None)
+        if not self.facts.complete:
+            posterior, x, alpha, ratio = self._complete(posterior, x, alpha, ratio)
+        evidence: dict[str, float] = {first: log_score(posterior, x, alpha, ratio)}
+        if options.kernel == "auto":
+            tried: dict[str, tuple[Posterior, Array, Array, Array]] = {first: (posterior, x, alpha, ratio)}
+            for kernel in KERNELS[1:]:
+                other = replace(posterior, kernel=kernel)
+                tried[kernel] = (other, *self._optimise(kernel, other, x, None, None))
+                evidence[kernel] = log_score(*tried[kernel])
+            best = max(KERNELS, key=lambda k: evidence[k])
+            posterior, x, alpha, ratio = tried[best]
+        if options.hyper == "shared":
+            return self._finish(name, evidence, posterior, x, alpha, ratio, None)
+        if self.facts.active.sum() <= options.n_groups:
+            posterior, x, alpha, ratio, label = self._single(posterior, x, alpha)
+            return self._finish(name, evidence, posterior, x, alpha, ratio, label)
+        return self._regroup(name, evidence, posterior, x, alpha, ratio)
+
+    def _posterior(self, groups: list[Group], kernel: Kernel) -> Posterior:
+        o = self.options
+        return Posterior(
+            groups=groups, n=self.u, kernel=kernel, r=o.r, periodic=o.periodic, noise_floor=o.noise_floor
+        )
+
+    def _shared_groups(self) -> list[Group]:
+        """One group of all pixels that change."""
+        if self.facts.complete or not self.facts.patterns:
+            gram = self.facts.gram[np.ix_(self.rows, self.rows)]
+            part = Part(gram=gram, size=float(self.facts.active.sum()))
+            return [Group(parts=(part,), noise_var=self.noise)]
+        return self._groups(self._one_label(), np.zeros(1, dtype=np.intp), None)
+
+    def _one_label(self) -> Indices:
+        return np.where(self.facts.active, 0, -1).astype(np.intp)
+
+    def _complete(
+        self, posterior: Posterior, x: Array, alpha: Array, ratio: Array
+    ) -> tuple[Posterior, Array, Array, Array]:
+        """Fill missing values from the present fit; where patterns are many, EM: fit and fill again."""
+        label = self._one_label()
+        self._believe(posterior, x, alpha, ratio, label, None)
+        if self.facts.patterns:
+            return posterior, x, alpha, ratio
+        for stage in range(EM_ROUNDS):
+            posterior = replace(posterior, groups=self._groups(label, np.zeros(1, dtype=np.intp), None))
+            x, alpha, ratio = self._optimise(f"fill {stage + 1}", posterior, x, alpha, ratio, 30)
+            self._believe(posterior, x, alpha, ratio, label, None)
+        return posterior, x, alpha, ratio
+
+    def _believe(
+        self, posterior: Posterior, x: Array, alpha: Array, ratio: Array, label: Indices, phi: Array | None
+    ) -> None:
+        """Keep what the present fit says about missing values."""
+        if self.facts.complete:
+            return
+        inverse = np.empty((ratio.size, self.u, self.u))
+        for g, group in enumerate(posterior.groups):
+            e = covariance(posterior.kernel, x, x, float(alpha[group.shape]), posterior.periodic)
+            e.flat[:: self.u + 1] += ratio[g]
+            found, _ = inverse_and_logdet(e)
+            if found is None:
+                raise NumericalError("the covariance of the frames is singular; raise noise_floor")
+            inverse[g] = found
+        own = posterior.profile_phi(x, alpha, ratio)[np.maximum(label, 0)] * (1.0 if phi is None else phi)
+        self.pixels = replace(self.pixels, belief=Belief(label=label, phi=own, inverse=inverse))
+
+    def _groups(self, label: Indices, shape: Indices, phi: Array | None) -> list[Group]:
+        """Gram matrices per group; each pixel is divided by sqrt(phi) where phi is given."""
+        patterns = self.facts.patterns
+        many = max(len(patterns), 1)
+        cell = np.where(label < 0, -1, label * many + (self.facts.pattern if patterns else 0))
+        grams, sizes = group_grams(self.pixels.labelled(cell, phi), self.u, shape.size * many)
+        groups = []
+        for g in range(shape.size):
+            parts = []
+            for p in range(many):
+                size = float(sizes[g * many + p])
+                if size == 0:
+                    continue
+                rows = None
+                gram = grams[g * many + p]
+                if patterns and not patterns[p][self.rows].all():
+                    rows = np.flatnonzero(patterns[p][self.rows])
+                    gram = gram[np.ix_(rows, rows)]
+                parts.append(Part(gram=0.5 * (gram + gram.T), size=size, rows=rows))
+            groups.append(Group(parts=tuple(parts), shape=int(shape[g]), noise_var=self.noise))
+        return groups
+
+    def _start(self, shared: list[Group], kernel: Kernel) -> tuple[str, Array]:
+        """Order to start from, as positions (u,) of the frames that count."""
+        options = self.options
+        init = options.init
+        if not isinstance(init, str):
+            given = np.asarray(init, dtype=np.float64)[self.rows]
+            width = float(np.ptp(given))
+            if np.unique(given).size < self.u or width <= 0:
+                raise InputError("init positions must differ between different frames; give distinct numbers")
+            return "given", 0.5 / self.u + (given - given.min()) / width * (1 - 1.0 / self.u)
+        if init != "auto":
+            order = order_from(init, self.distance, options.n_neighbors, options.periodic)
+            return init, _ranks(order)
+        orders: dict[str, Indices] = {}
+        for method in ("order", *METHODS):
+            order = order_from(method, self.distance, options.n_neighbors, options.periodic)
+            if not any(_same_order(order, other, options.periodic) for other in orders.values()):
+                orders[method] = order
+        if len(orders) == 1:
+            return "order", _ranks(orders["order"])
+        gram = self.facts.gram[np.ix_(self.rows, self.rows)]
+        scores = {}
+        for method, order in orders.items():
+            scores[method] = held_out_evidence(
+                gram, float(self.facts.active.sum()), order, replace(options, kernel=kernel), self.noise
+            )
+            self._tell("start:" + method, 0, scores[method])
+        best = max(orders, key=lambda m: scores[m])
+        return best, _ranks(orders[best])
+
+    def _optimise(
+        self,
+        stage: str,
+        posterior: Posterior,
+        x: Array,
+        alpha: Array | None,
+        ratio: Array | None,
+        max_iter: int | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Hyper-parameters given x (step 2), then all together (step 3); positions need not be sorted."""
+        order = np.argsort(x, kind="stable")
+        ordered = _permuted(posterior, order)
+        if alpha is None or ratio is None:
+            alpha, ratio = start_hyper(ordered, x[order])
+        found = optimise(
+            ordered,
+            x[order],
+            alpha,
+            ratio,
+            self.options,
+            max_iter=max_iter,
+            tell=lambda i, v: self._tell(stage, i, v),
+        )
+        self.iterations += found.n_iter
+        moved, alpha, ratio = ordered.unpack(found.theta)
+        out = np.empty(self.u)
+        out[order] = moved
+        return out, alpha, ratio
+
+    def _single(
+        self, posterior: Posterior, x: Array, alpha: Array
+    ) -> tuple[Posterior, Array, Array, Array, Indices]:
+        """Few pixels: each has its own alpha, phi and noise in the joint mode, as the paper has it."""
+        active = self.facts.active
+        label = np.where(active, np.cumsum(active) - 1, -1).astype(np.intp)
+        count = int(active.sum())
+        groups = self._groups(label, np.arange(count), None)
+        own = replace(posterior, groups=groups)
+        ratios = []
+        b = basis(posterior.kernel, x, float(alpha[0]), posterior.periodic)
+        for group in groups:
+            table = np.zeros(ratio_grid(self.options.noise_floor).size)
+            for part in group.parts:
+                vectors = b.vectors if part.rows is None else b.vectors[part.rows]
+                squares = np.einsum("ik,ij,jk->k", vectors, part.gram, vectors)[None, :]
+                noise = None if self.noise is None else np.ones(1)
+                table = (
+                    table + log_likelihood(squares, b.values, ratio_grid(self.options.noise_floor), noise)[0]
+                )
+            ratios.append(ratio_grid(self.options.noise_floor)[table.argmax()])
+        x, alphas, ratio = self._optimise("pixel", own, x, np.full(count, alpha[0]), np.array(ratios))
+        return own, x, alphas, ratio, label
+
+    def _regroup(
+        self,
+        name: str,
+        evidence: dict[str, float],
+        posterior: Posterior,
+        x: Array,
+        alpha: Array,
+        ratio: Array,
+    ) -> CurveFit:
+        """Many pixels: sort them into groups at the present positions, fit again, repeat."""
+        options = self.options
+        offered = alpha[0] * np.array([1 / SPREAD, 1.0, SPREAD])
+        limit = min(options.n_groups, max(2, int(options.n_groups * (600 / self.u) ** 1.5)))
+        for stage in range(max(options.refits, 1)):
+            classes, label, phi = self._classify(posterior, x, offered, limit)
+            scaled = options.hyper == "pixel" and self.noise is None
+            groups = self._groups(label, classes.shape, phi if scaled else None)
+            posterior = replace(posterior, groups=groups)
+            x, alpha, ratio = self._optimise(
+                f"regroup {stage + 1}", posterior, x, classes.alpha, classes.ratio, options.max_iter // 4
+            )
+            offered = alpha
+            self._believe(posterior, x, alpha, ratio, label, phi if scaled else None)
+        return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi if scaled else None)
+
+    def _classify(
+        self, posterior: Posterior, x: Array, offered: Array, limit: int
+    ) -> tuple[Classes, Indices, Array]:
+        """Groups for the present positions, and for each pixel its group and phi (d,)."""
+        sample, columns = self.pixels.sample()
+        seen = None if self.facts.complete else self._seen_frames()
+        known = None if self.noise is None else np.ones(self.facts.mean.size)
+        classes = find_classes(
+            sample,
+            posterior.kernel,
+            x,
+            offered,
+            periodic=posterior.periodic,
+            floor=self.options.noise_floor,
+            limit=limit,
+            noise=None if known is None else known[columns],
+            count=None if seen is None else seen[columns],
+        )
+        bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
+        labels, phis = [], []
+        for block, here in self.pixels.blocks():
+            on = self.facts.active[here]
+            one, phi = choose(
+                block,
+                bases,
+                classes,
+                None if known is None else known[here],
+                None if seen is None else seen[here],
+            )
+            labels.append(np.where(on, one, -1))
+            phis.append(np.where(on, phi, 0.0))
+        new = np.concatenate(labels)
+        # A class that no pixel chose would leave an empty Gram matrix.
+        used, renumbered = np.unique(new[new >= 0], return_inverse=True)
+        new[new >= 0] = renumbered
+        shapes, shape = np.unique(classes.shape[used], return_inverse=True)
+        kept = Classes(
+            alpha=classes.alpha[shapes], shape=shape, ratio=classes.ratio[used], weight=classes.weight[used]
+        )
+        return kept, new, np.concatenate(phis)
+
+    def _finish(
+        self,
+        name: str,
+        evidence: dict[str, float],
+        posterior: Posterior,
+        x: Array,
+        alpha: Array,
+        ratio: Array,
+        label: Indices | None,
+        scaled: Array | None = None,
+    ) -> CurveFit:
+        options = self.options
+        active = self.facts.active
+        if label is None:
+            label = np.where(active, 0, -1).astype(np.intp)
+        profile = posterior.profile_phi(x, alpha, ratio)
+        shapes = np.array([g.shape for g in posterior.groups])
+        value, _, _ = posterior.evaluate(x, alpha, ratio)
+        safe = np.maximum(label, 0)
+        phi = profile[safe] * (1.0 if scaled is None else scaled)
+        noise = phi * ratio[safe]
+        log_posterior = -value
+        seen = self._seen_frames()
+        if scaled is not None:
+            log_posterior -= 0.5 * float((seen[active] * np.log(scaled[active])).sum())
+            noise = self._own_noise(posterior, x, alpha[shapes], label, noise)
+        phi, noise = np.where(active, phi, 0.0), np.where(active, noise, 0.0)
+        scale = self.pixels.scale
+        if scale is not None:
+            square = np.square(scale)
+            phi, noise = phi * square, np.full(phi.size, 1.0) * square
+            log_posterior -= float((seen * np.log(scale))[active].sum())
+        if not np.isfinite(log_posterior):
+            raise NumericalError("the fit has no finite posterior; rescale the data or raise noise_floor")
+        return CurveFit(
+            x=self._oriented(x),
+            rows=self.rows,
+            kernel=posterior.kernel,
+            periodic=options.periodic,
+            r=options.r,
+            alpha=alpha[shapes],
+            ratio=ratio,
+            label=label.astype(np.int16),
+            phi=phi,
+            noise_var=noise,
+            mean=self.facts.mean * (1.0 if scale is None else scale),
+            log_posterior=float(log_posterior),
+            log_score=log_score(posterior, x, alpha, ratio),
+            n_iter=self.iterations,
+            start=name,
+            evidence=evidence,
+        )
+
+    def _own_noise(self, posterior: Posterior, x: Array, alpha: Array, label: Indices, noise: Array) -> Array:
+        """Noise variance (d,) of each pixel by its own search, at the alpha of its group.
+
+        A pixel that is missing in some frames keeps the ``noise`` of its group.
+        """
+        out = noise.copy()
+        bases = {float(a): basis(posterior.kernel, x, float(a), posterior.periodic) for a in np.unique(alpha)}
+        whole = self.facts.seen == self.n
+        for block, columns in self.pixels.blocks():
+            here = np.where(whole[columns], label[columns], -1)
+            for a, b in bases.items():
+                member = np.flatnonzero((here >= 0) & (alpha[np.maximum(here, 0)] == a))
+                if member.size:
+                    ratio, own = search(b.squares(block[:, member]), b.values, self.options.noise_floor)
+                    out[columns.start + member] = ratio * own
+        return out
+
+    # -- small things --------------------------------------------------------------------------------
+
+    def _seen_frames(self) -> Array:
+        """Distinct frames in which each pixel is seen (d,)."""
+        if self.facts.complete:
+            return np.full(self.facts.mean.size, float(self.u))
+        return np.minimum(self.facts.seen, self.u).astype(np.float64)
+
+    def _oriented(self, x: Array) -> Array:
+        """Positions (n,) of all frames, turned so that the first frame comes before the last."""
+        full = x[self.index]
+        if self.options.periodic:
+            # The first frame opens the circle, the second stands in its first half.
+            gap = np.min((full[full != full[0]] - full[0]) % 1.0)
+            full = (full - full[0]) % 1.0
+            later = full[full > 0]
+            if later[0] > 0.5:
+                full = (1.0 - full) % 1.0
+            return np.asarray(np.minimum(full + 0.5 * min(gap, 1.0 / self.u), np.nextafter(1.0, 0.0)))
+        # Equal first and last frames: the first that differs from them decides.
+        other = full[full != full[0]]
+        end = full[-1] if full[-1] != full[0] else other[0]
+        return np.asarray(1.0 - full if full[0] > end else full)
+
+    def _tell(self, stage: str, iteration: int, value: float) -> None:
+        if self.options.callback is not None:
+            self.options.callback(stage, iteration, value)
+
+
+def optimise(
+    posterior: Posterior,
+    x: Array,
+    alpha: Array,
+    ratio: Array,
+    options: Options,
+    *,
+    max_iter: int | None = None,
+    tell: Callable[[int, float], None] | None = None,
+) -> Minimum:
+    """Joint mode of sorted positions and hyper-parameters: hyper-parameters first, then everything."""
+    theta = posterior.pack(x, alpha, np.maximum(ratio, options.noise_floor * 1.01))
+    hyper = np.zeros(theta.size, dtype=bool)
+    hyper[x.size :] = True
+    steps = options.max_iter if max_iter is None else max_iter
+    first = minimise(
+        posterior,
+        theta,
+        method=options.optimizer,
+        max_iter=min(30, steps),
+        tolerance=1e-6,
+        free=hyper,
+        callback=tell,
+    )
+    if not options.learn_x:
+        return first
+    return minimise(
+        posterior,
+        first.theta,
+        method=options.optimizer,
+        max_iter=steps,
+        tolerance=options.tolerance,
+        callback=tell,
+    )
+
+
+def start_hyper(posterior: Posterior, x: Array) -> tuple[Array, Array]:
+    """Rough (alpha, ratio) for sorted positions ``x``: the best of a grid, from the largest part's Gram matrix."""
+    part = max((p for g in posterior.groups for p in g.parts), key=lambda p: p.size * p.gram.shape[0])
+    noise = posterior.groups[0].noise_var
+    gram = part.gram
+    at = x if part.rows is None else x[part.rows]
+    n = at.size
+    if n > AUTO_FRAMES:
+        # A stretch in the middle says as much about alpha as the whole, at a fraction of the cost.
+        low = (n - AUTO_FRAMES) // 2
+        inside = slice(low, low + AUTO_FRAMES)
+        gram, at = gram[inside, inside], at[inside]
+    ratios = ratio_grid(max(posterior.noise_floor, 1e-5))
+    top = max(30.0, 0.25 * x.size**2)
+    best = (-np.inf, 100.0, 0.1)
+    for alpha in np.geomspace(3.0, top, 7):
+        b = basis(posterior.kernel, at, float(alpha), posterior.periodic)
+        squares = np.einsum("ik,ik->k", b.vectors, gram @ b.vectors)[None, :] / part.size
+        table = log_likelihood(squares, b.values, ratios, None if noise is None else np.full(1, noise))[0]
+        k = int(table.argmax())
+        if table[k] > best[0]:
+            best = (float(table[k]), float(alpha), float(ratios[k]))
+    return np.full(posterior.shapes, best[1]), np.full(len(posterior.groups), best[2])
+
+
+def log_score(posterior: Posterior, x: Array, alpha: Array, ratio: Array) -> float:
+    """Leave-one-out log predictive density per value, given positions and hyper-parameters, closed form.
+
+    With M the inverse covariance, frame i is predicted with variance phi / M_ii and error (M y)_i / M_ii.
+    """
+    phi = posterior.profile_phi(x, alpha, ratio)
+    total = 0.0
+    for g, group in enumerate(posterior.groups):
+        for part in group.parts:
+            at = x if part.rows is None else x[part.rows]
+            e = covariance(posterior.kernel, at, at, float(alpha[group.shape]), posterior.periodic)
+            e.flat[:: at.size + 1] += ratio[g]
+            inverse, _ = inverse_and_logdet(e)
+            if inverse is None:
+                return -np.inf
+            own = np.diagonal(inverse)
+            squared = np.einsum("ij,ij->i", inverse @ part.gram, inverse)
+            logs = -0.5 * part.size * np.log(2 * np.pi * phi[g] / own) - 0.5 * squared / (phi[g] * own)
+            total += float(logs.sum())
+    return total / posterior.values
+
+
+def held_out_evidence(
+    gram: Array, size: float, order: Indices, options: Options, noise: float | None
+) -> float:
+    """Log density of every fifth frame of an order, its position integrated out, given a fit to the others.
+
+    The posterior mode itself prefers wrong orders: positions soak up noise. A held-out frame cannot.
+
+    Parameters
+    ----------
+    gram : ndarray (n, n)
+        Of all pixels.
+    size : float
+        Number of pixels.
+    order : ndarray (n,)
+        Frame numbers along the curve.
+    options : Options
+        Kernel (not "auto"), r, optimiser.
+    noise : float, optional
+        Known noise variance.
+
+    Returns
+    -------
+    evidence : float
+        Mean over held-out frames, per pixel.
+    """
+    n = order.size
+    if n > AUTO_FRAMES:
+        # The same frames for every order, so that the scores compare.
+        chosen = np.zeros(n, dtype=bool)
+        chosen[np.linspace(0, n - 1, AUTO_FRAMES).astype(int)] = True
+        order = order[chosen[order]]
+        n = order.size
+    held = np.zeros(n, dtype=bool)
+    held[2 : n - 1 : 5] = True
+    if n < 8:
+        held[:] = False
+        held[n // 2] = True
+    train, test = order[~held], order[held]
+    kept = gram[np.ix_(train, train)]
+    posterior = Posterior(
+        groups=[Group(parts=(Part(gram=kept, size=size),), noise_var=noise)],
+        n=train.size,
+        kernel=check_kernel(options.kernel),
+        r=options.r,
+        periodic=options.periodic,
+        noise_floor=options.noise_floor,
+    )
+    x = (np.arange(train.size) + 0.5) / train.size
+    found = optimise(posterior, x, *start_hyper(posterior, x), options, max_iter=40)
+    x, alpha, ratio = posterior.unpack(found.theta)
+    phi = float(posterior.profile_phi(x, alpha, ratio)[0])
+    grid = np.linspace(0.0, 1.0, 801) if options.periodic else np.linspace(x[0], x[-1], 801)
+    cross = covariance(posterior.kernel, grid, x, float(alpha[0]), options.periodic)
+    e = covariance(posterior.kernel, x, x, float(alpha[0]), options.periodic)
+    e.flat[:: x.size + 1] += ratio[0]
+    weight = np.linalg.solve(e, cross.T).T
+    variance = phi * (1.0 + ratio[0] - np.einsum("ij,ij->i", weight, cross))
+    fitted = np.einsum("ij,ij->i", weight @ kept, weight)
+    error = fitted[:, None] - 2.0 * weight @ gram[np.ix_(train, test)] + np.diagonal(gram)[test][None, :]
+    logs = (
+        -0.5 * size * np.log(2 * np.pi * variance)[:, None] - 0.5 * np.maximum(error, 0.0) / variance[:, None]
+    )
+    top = logs.max(axis=0)
+    return float((top + np.log(np.exp(logs - top).mean(axis=0))).mean() / size)
+
+
+def _check(options: Options, n: int) -> None:
+    if n < 3:
+        raise InputError(f"a curve needs at least 3 frames, got {n} sample(s); add frames")
+    if not (np.isfinite(options.r) and options.r >= 0):
+        raise InputError(f"r must be a number >= 0, got {options.r}")
+    if options.hyper not in ("pixel", "group", "shared"):
+        raise InputError(f"hyper must be 'pixel', 'group' or 'shared', got {options.hyper!r}")
+    if options.kernel != "auto":
+        check_kernel(options.kernel)
+    if isinstance(options.init, str):
+        if options.init not in ("auto", "order", *METHODS):
+            raise InputError(
+                f"init must be 'auto', 'order', one of {METHODS} or positions, got {options.init!r}"
+            )
+    elif np.shape(options.init) != (n,) or not np.isfinite(options.init).all():
+        raise InputError(f"init positions must be {n} finite numbers, got shape {np.shape(options.init)}")
+    if options.noise_var is not None and not np.all(np.asarray(options.noise_var) > 0):
+        raise InputError("noise_var must be above 0; leave it out to have it estimated")
+
+
+def _check_facts(facts: Survey, n: int) -> None:
+    unseen = np.flatnonzero(facts.observed == 0)
+    if unseen.size:
+        raise InputError(
+            f"each frame needs a value that is not NaN, frame(s) {_some(unseen)} have none; leave them out"
+        )
+    blind = np.flatnonzero(facts.seen == 0)
+    if blind.size:
+        raise InputError(
+            f"each pixel needs a value that is not NaN, pixel(s) {_some(blind)} have none in {n} frames; leave them out"
+        )
+    if not facts.active.any():
+        raise InputError("frames must differ, got equal ones only; there is no curve through one point")
+
+
+def _some(numbers: Indices) -> str:
+    text = ", ".join(str(k) for k in numbers[:5])
+    return text + (", ..." if numbers.size > 5 else "")
+
+
+def _ranks(order: Indices) -> Array:
+    """Start positions (rank - 1/2) / n; better than the embedding's own spacing."""
+    x = np.empty(order.size)
+    x[order] = (np.arange(order.size) + 0.5) / order.size
+    return x
+
+
+def _same_order(a: Indices, b: Indices, periodic: bool) -> bool:
+    if periodic:
+        start = int(np.flatnonzero(b == a[0])[0])
+        forward = np.roll(b, -start)
+        return bool(np.array_equal(a, forward) or np.array_equal(a[1:], forward[1:][::-1]))
+    return bool(np.array_equal(a, b) or np.array_equal(a, b[::-1]))
+
+
+def _permuted(posterior: Posterior, order: Indices) -> Posterior:
+    """The same posterior with its frames in another order."""
+    if np.array_equal(order, np.arange(order.size)):
+        return posterior
+    place = np.argsort(order)
+    groups = []
+    for group in posterior.groups:
+        parts = []
+        for part in group.parts:
+            if part.rows is None:
+                parts.append(replace(part, gram=part.gram[np.ix_(order, order)]))
+            else:
+                at = place[part.rows]
+                inner = np.argsort(at)
+                parts.append(replace(part, gram=part.gram[np.ix_(inner, inner)], rows=at[inner]))
+        groups.append(replace(group, parts=tuple(parts)))
+    return replace(posterior, groups=groups)
+

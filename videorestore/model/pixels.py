@@ -1,0 +1,181 @@
+"""Hyper-parameters of single pixels for given positions, and groups of pixels that are alike.
+
+With E = U diag(s) U' each pixel is a one-dimensional search over its noise ratio on the rotated data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.model._kernels import search_ratio
+from videorestore.model.covariance import Kernel, covariance
+from videorestore.model.objective import MAX_RATIO
+
+Array = NDArray[np.float64]
+Block = NDArray[Any]
+Indices = NDArray[np.intp]
+
+GRID = 28
+"""Noise ratios tried before the search."""
+SPREAD = 5.0
+"""Factor between the alphas that are offered to the pixels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """Eigenvectors (n, n) and eigenvalues (n,) of the unit covariance at one alpha."""
+
+    vectors: Array
+    values: Array
+
+    def squares(self, block: Block) -> Block:
+        """Squared coordinates (k, n) of centred pixels (n, k)."""
+        rotated = block.T @ self.vectors.astype(block.dtype)
+        return np.square(rotated, out=rotated)
+
+
+def basis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Basis:
+    """Eigen-decomposition of E(x; alpha)."""
+    values, vectors = np.linalg.eigh(covariance(kernel, x, x, alpha, periodic))
+    return Basis(vectors=vectors, values=np.maximum(values, 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """Groups of hyper-parameters that pixels choose from: (groups,) each.
+
+    ``shape`` says which alpha, ``ratio`` the noise ratio, ``weight`` the share of pixels (a prior for the
+    choice: it keeps the scatter of single pixels out of the groups).
+    """
+
+    alpha: Array
+    shape: Indices
+    ratio: Array
+    weight: Array
+
+
+def log_likelihood(
+    squares: Block, values: Array, ratio: Array, noise: Array | None, count: Array | None = None
+) -> Array:
+    """Log likelihood (k, len(ratio)) of pixels, phi at its best value, or at noise / ratio if noise is known.
+
+    ``squares`` (k, n), ``values`` (n,) eigenvalues, ``noise`` (k,) known variances; constants left out.
+    ``count`` (k,) is the number of frames in which a pixel was really seen, where some were filled: the
+    quadratic form of a filled pixel is that of its seen values, the determinant is taken in proportion.
+    """
+    n: Any = values.size if count is None else count[:, None]
+    spread = values[:, None] + ratio[None, :]
+    quadratic = (squares @ (1.0 / spread).astype(squares.dtype)).astype(np.float64)
+    logdet = np.log(spread).sum(axis=0) * (n / values.size)
+    if noise is None:
+        return np.asarray(-0.5 * (n * np.log(np.maximum(quadratic, 1e-300) / n) + n + logdet))
+    phi = noise[:, None] / ratio[None, :]
+    return np.asarray(-0.5 * (n * np.log(phi) + logdet + quadratic / phi))
+
+
+def ratio_grid(floor: float) -> Array:
+    """Noise ratios from the floor to pure noise."""
+    return np.geomspace(floor, MAX_RATIO, GRID)
+
+
+def find_classes(
+    sample: Array,
+    kernel: Kernel,
+    x: Array,
+    alpha: Array,
+    *,
+    periodic: bool,
+    floor: float,
+    limit: int,
+    noise: Array | None,
+    count: Array | None = None,
+) -> Classes:
+    """Groups of hyper-parameters that serve a sample of pixels (n, s) best.
+
+    The shares of a grid of (alpha, ratio) cells are estimated by EM from the pixels' likelihoods
+    (empirical Bayes), then neighbouring cells are joined until at most ``limit`` groups are left.
+    """
+    ratio = ratio_grid(floor)
+    tables = []
+    for a in alpha:
+        b = basis(kernel, x, float(a), periodic)
+        tables.append(log_likelihood(b.squares(sample), b.values, ratio, noise, count))
+    table = np.stack(tables, axis=1)
+    likelihood = np.exp(table - table.max(axis=(1, 2), keepdims=True))
+    share = np.full(table.shape[1:], 1.0 / table[0].size)
+    for _ in range(50):
+        joint = likelihood * share
+        share = (joint / joint.sum(axis=(1, 2), keepdims=True)).mean(axis=0)
+    mass = share.sum(axis=1)
+    used = mass > 0.03
+    used[mass.argmax()] = True
+    shape: list[int] = []
+    ratios: list[float] = []
+    weights: list[float] = []
+    for a in np.flatnonzero(used):
+        bins = max(1, round(limit * mass[a] / mass[used].sum()))
+        part = share[a] / mass[a]
+        # Middle of each cell's share in the cumulative distribution says which bin it goes to.
+        place = np.minimum(((np.cumsum(part) - 0.5 * part) * bins).astype(int), bins - 1)
+        for b in range(bins):
+            member = place == b
+            inside = part[member].sum()
+            if inside > 0.01:
+                shape.append(int(a))
+                ratios.append(float(np.exp(part[member] @ np.log(ratio[member]) / inside)))
+                weights.append(float(inside * mass[a]))
+    while len(shape) > limit:
+        out = int(np.argmin(weights))
+        for column in (shape, ratios, weights):
+            del column[out]
+    kept, renumbered = np.unique(shape, return_inverse=True)
+    weight = np.array(weights)
+    return Classes(
+        alpha=alpha[kept],
+        shape=renumbered.astype(np.intp),
+        ratio=np.array(ratios),
+        weight=weight / weight.sum(),
+    )
+
+
+def choose(
+    block: Block, bases: list[Basis], classes: Classes, noise: Array | None, count: Array | None = None
+) -> tuple[Indices, Array]:
+    """Group (k,) of each centred pixel (n, k) and its phi (k,) there."""
+    k = block.shape[1]
+    n: Any = block.shape[0] if count is None else count
+    best = np.full(k, -np.inf)
+    label = np.zeros(k, dtype=np.intp)
+    phi = np.zeros(k)
+    for a, b in enumerate(bases):
+        member = np.flatnonzero(classes.shape == a)
+        squares = b.squares(block)
+        ratio = classes.ratio[member]
+        value = log_likelihood(squares, b.values, ratio, noise, count) + np.log(classes.weight[member])
+        top = value.argmax(axis=1)
+        better = value[np.arange(k), top] > best
+        best = np.where(better, value[np.arange(k), top], best)
+        label = np.where(better, member[top], label)
+        if noise is None:
+            quadratic = squares @ (1.0 / (b.values[:, None] + ratio[None, :])).astype(squares.dtype)
+            here = quadratic[np.arange(k), top].astype(np.float64) / n
+        else:
+            here = noise / ratio[top]
+        phi = np.where(better, here, phi)
+    return label, phi
+
+
+def search(squares: Block, values: Array, floor: float) -> tuple[Array, Array]:
+    """Noise ratio and phi (k,) of each pixel by exact search; see :func:`log_likelihood`."""
+    k, n = squares.shape
+    ratio = ratio_grid(floor)
+    top = log_likelihood(squares, values, ratio, None).argmax(axis=1)
+    logs = np.log(ratio)
+    low, high = logs[np.maximum(top - 1, 0)], logs[np.minimum(top + 1, GRID - 1)]
+    found, phi = np.empty(k), np.empty(k)
+    search_ratio(np.ascontiguousarray(squares, dtype=np.float32), values, low, high, found, phi)
+    return found, phi

@@ -1,0 +1,204 @@
+"""The curve given the frames: mean, standard deviation, samples, leave-one-out, as weights on pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.errors import InputError, NumericalError
+from videorestore.model.covariance import Array, covariance
+from videorestore.model.fit import CurveFit
+from videorestore.model.missing import fill
+from videorestore.model.objective import inverse_and_logdet
+
+Block = NDArray[Any]
+Indices = NDArray[np.intp]
+Columns = slice | Indices
+
+
+class CurvePosterior:
+    """Posterior of the curve at fitted positions and hyper-parameters.
+
+    Parameters
+    ----------
+    fit : CurveFit
+    """
+
+    def __init__(self, fit: CurveFit) -> None:
+        self.fit = fit
+
+    @property
+    def x(self) -> Array:
+        """Positions (u,) of the frames that count."""
+        return self.fit.x[self.fit.rows]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Where the curve is held by data: beyond it lies the prior."""
+        return (0.0, 1.0) if self.fit.periodic else (float(self.fit.x.min()), float(self.fit.x.max()))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse of E + ratio I of each group (groups, u, u)."""
+        x = self.x
+        out = np.empty((self.fit.ratio.size, x.size, x.size))
+        for g, (alpha, ratio) in enumerate(zip(self.fit.alpha, self.fit.ratio)):
+            e = covariance(self.fit.kernel, x, x, float(alpha), self.fit.periodic)
+            e.flat[:: x.size + 1] += ratio
+            inverse, _ = inverse_and_logdet(e)
+            if inverse is None:
+                raise NumericalError("the covariance of the frames is singular; raise noise_floor")
+            out[g] = inverse
+        return out
+
+    def weights(self, x: Array) -> Weights:
+        """Weights that turn pixels of the frames into the posterior mean at ``x`` (m,)."""
+        at = np.asarray(x, dtype=np.float64).reshape(-1)
+        if not np.isfinite(at).all():
+            raise InputError("positions must be finite numbers, found NaN or inf")
+        fit = self.fit
+        own = self.x
+        matrix = np.empty((fit.ratio.size, at.size, own.size))
+        variance = np.empty((fit.ratio.size, at.size))
+        for g, alpha in enumerate(fit.alpha):
+            cross = covariance(fit.kernel, at, own, float(alpha), fit.periodic)
+            matrix[g] = cross @ self.inverse[g]
+            variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
+        return Weights(posterior=self, x=at, matrix=matrix, variance=variance)
+
+    def centred(self, block: Block, columns: Columns) -> Block:
+        """Pixels (n, k) of all frames -> centred pixels (u, k) of the frames that count, NaN kept."""
+        fit = self.fit
+        values = np.asarray(block)
+        if values.ndim != 2 or values.shape[0] != fit.x.size:
+            raise InputError(f"a block of pixels must have shape ({fit.x.size}, k), got {values.shape}")
+        if values.dtype != np.float64:
+            values = values.astype(np.float32, copy=False)
+        if fit.rows.size < fit.x.size:
+            values = values[fit.rows]
+        return np.asarray(values - fit.mean[columns].astype(values.dtype))
+
+    def leave_one_out(self, block: Block, columns: Columns = slice(None)) -> tuple[Block, Block]:
+        """Each frame predicted from the others at its own position: mean and sd (u, k), noise included.
+
+        Given positions and hyper-parameters, closed form; values must not be missing.
+        """
+        fit = self.fit
+        y = self.centred(block, columns)
+        label = fit.label[columns].astype(np.intp)
+        mean = np.zeros_like(y)
+        sd = np.zeros_like(y)
+        for g in np.unique(label[label >= 0]):
+            member = np.flatnonzero(label == g)
+            own = np.diagonal(self.inverse[g])[:, None]
+            part = y[:, member]
+            mean[:, member] = part - (self.inverse[g] @ part) / own
+            sd[:, member] = np.sqrt(fit.phi[columns][member][None, :] / own)
+        return mean + fit.mean[columns].astype(y.dtype), sd
+
+    def sample(
+        self,
+        x: Array,
+        block: Block,
+        rng: np.random.Generator,
+        columns: Columns = slice(None),
+        noise: bool = True,
+    ) -> Array:
+        """One draw (m, k) of pixels at ``x`` (m,), jointly over x, from the posterior predictive."""
+        fit = self.fit
+        weights = self.weights(x)
+        out = weights.mean(block, columns).astype(np.float64)
+        label = fit.label[columns].astype(np.intp)
+        phi, variance = fit.phi[columns], fit.noise_var[columns]
+        for g in np.unique(label[label >= 0]):
+            member = np.flatnonzero(label == g)
+            alpha = float(fit.alpha[g])
+            cross = covariance(fit.kernel, weights.x, self.x, alpha, fit.periodic)
+            inner = (
+                covariance(fit.kernel, weights.x, weights.x, alpha, fit.periodic)
+                - weights.matrix[g] @ cross.T
+            )
+            values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            out[:, member] += (root @ rng.standard_normal((root.shape[1], member.size))) * np.sqrt(
+                phi[member]
+            )
+        if noise:
+            out += rng.standard_normal(out.shape) * np.sqrt(variance)
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """The posterior at positions ``x`` (m,), ready to be applied to streamed pixels.
+
+    Attributes
+    ----------
+    matrix : ndarray (groups, m, u)
+        Weights on the centred frames that count.
+    variance : ndarray (groups, m)
+        Variance of the curve over phi, where nothing is missing.
+    """
+
+    posterior: CurvePosterior
+    x: Array
+    matrix: Array
+    variance: Array
+
+    def mean(self, block: Block, columns: Columns = slice(None)) -> Block:
+        """Posterior mean (m, k) of the pixels ``columns`` from their values (n, k) in all frames."""
+        return self.apply(block, columns, sd=False)[0]
+
+    def sd(self, columns: Columns = slice(None), noise: bool = False) -> Array:
+        """Standard deviation (m, k) of the curve, or of a new noisy value, where nothing is missing."""
+        fit = self.posterior.fit
+        label = np.maximum(fit.label[columns], 0)
+        variance = self.variance[label].T * fit.phi[columns]
+        return np.sqrt(variance + fit.noise_var[columns] if noise else variance)
+
+    def apply(
+        self, block: Block, columns: Columns = slice(None), *, sd: bool = True, noise: bool = False
+    ) -> tuple[Block, Block]:
+        """Mean and sd (m, k) of pixels from their values (n, k) in all frames; NaN = missing, treated exactly.
+
+        Parameters
+        ----------
+        block : ndarray (n, k)
+            Not centred, as given to the fit.
+        columns : slice or ndarray (k,)
+            Which pixels of the fit they are.
+        sd : bool
+            Compute the sd; otherwise it comes back empty.
+        noise : bool
+            Include the noise of a new value in the sd.
+        """
+        fit = self.posterior.fit
+        y = self.posterior.centred(block, columns)
+        label = fit.label[columns].astype(np.intp)
+        phi = fit.phi[columns]
+        if label.size != y.shape[1]:
+            raise InputError(f"columns must name {y.shape[1]} pixels like the block, got {label.size}")
+        spread = self.variance[np.maximum(label, 0)].T * phi if sd else np.empty((0, 0))
+        if np.isnan(y).any():
+            for at, g, rows, covariance_ in fill(y, label, self.posterior.inverse):
+                if sd:
+                    lever = self.matrix[g][:, rows]
+                    extra = np.einsum("ij,ij->i", lever @ covariance_, lever)
+                    spread[:, at] += extra[:, None] * phi[at]
+        mean = np.zeros((self.x.size, y.shape[1]), dtype=y.dtype)
+        matrix = self.matrix.astype(y.dtype)
+        groups = np.unique(label[label >= 0])
+        for g in groups:
+            if groups.size == 1 and label.min(initial=0) >= 0:
+                mean = matrix[g] @ y
+            else:
+                member = np.flatnonzero(label == g)
+                mean[:, member] = matrix[g] @ y[:, member]
+        mean += fit.mean[columns].astype(y.dtype)
+        if sd and noise:
+            spread = spread + fit.noise_var[columns]
+        return mean, np.sqrt(spread).astype(y.dtype)

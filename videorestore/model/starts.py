@@ -1,0 +1,133 @@
+"""Orders to start from: spectral embeddings of the distances between frames, all from one matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse import coo_array, csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+from scipy.sparse.linalg import eigsh
+
+from videorestore.errors import InputError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+METHODS = ("eigenmaps", "isomap", "lle", "pca")
+
+
+def order_from(method: str, distance: Array, n_neighbors: int = 8, periodic: bool = False) -> Indices:
+    """Order of the frames along the curve, from squared distances (n, n).
+
+    Parameters
+    ----------
+    method : {"eigenmaps", "isomap", "lle", "pca", "order"}
+        ``order`` takes the frames as they come.
+    distance : ndarray (n, n)
+        Squared distances between frames.
+    n_neighbors : int
+    periodic : bool
+        The curve is closed: the order is that of the angle in the first two coordinates.
+
+    Returns
+    -------
+    order : ndarray (n,)
+        Frame numbers along the curve.
+    """
+    n = distance.shape[0]
+    if method == "order":
+        return np.arange(n)
+    embed = {"eigenmaps": _eigenmaps, "isomap": _isomap, "lle": _lle, "pca": _pca}.get(method)
+    if embed is None:
+        raise InputError(f"init must be 'auto', 'order', one of {METHODS} or positions, got {method!r}")
+    coordinates = embed(distance, min(n_neighbors, n - 1), 2 if periodic and n > 3 else 1)
+    key = np.arctan2(coordinates[:, -1], coordinates[:, 0]) if coordinates.shape[1] > 1 else coordinates[:, 0]
+    return np.argsort(key, kind="stable")
+
+
+def _neighbours(distance: Array, k: int) -> Indices:
+    hollow = distance.copy()
+    np.fill_diagonal(hollow, np.inf)
+    return np.argsort(hollow, axis=1, kind="stable")[:, :k]
+
+
+def _graph(distance: Array, k: int) -> csr_array:
+    """Symmetric neighbour graph with lengths; the minimum spanning tree keeps it in one piece."""
+    n = distance.shape[0]
+    near = _neighbours(distance, k)
+    i = np.repeat(np.arange(n), near.shape[1])
+    j = near.ravel()
+    # Zero lengths would read as "no edge".
+    length = np.sqrt(np.maximum(distance, 1e-300)) + 1e-150
+    tree = minimum_spanning_tree(csr_array(np.triu(length, 1))).tocoo()
+    rows = np.concatenate([i, j, tree.row, tree.col])
+    cols = np.concatenate([j, i, tree.col, tree.row])
+    key = np.unique(rows * n + cols)
+    rows, cols = key // n, key % n
+    return csr_array(coo_array((length[rows, cols], (rows, cols)), shape=(n, n)))
+
+
+def _bottom(matrix: csr_array, count: int) -> Array:
+    """Eigenvectors of the smallest eigenvalues after the first, of a symmetric matrix >= 0."""
+    n = matrix.shape[0]
+    if n <= 600:
+        _, vectors = eigh(matrix.toarray(), subset_by_index=[0, min(count, n - 1)])
+        return np.asarray(vectors[:, 1:])
+    start = np.cos(np.arange(n))
+    shift = -1e-9 * float(matrix.diagonal().max())
+    values, vectors = eigsh(matrix.tocsc(), k=count + 1, sigma=shift, which="LM", v0=start)
+    return np.asarray(vectors[:, np.argsort(values)][:, 1:])
+
+
+def _eigenmaps(distance: Array, k: int, dim: int) -> Array:
+    graph = _graph(distance, k)
+    # Weights on the scale of each end's own neighbours, so that uneven sampling does not tear the graph.
+    scale = np.sort(distance, axis=1)[:, min(k, distance.shape[0] - 1)]
+    scale = np.sqrt(np.maximum(scale, scale.max() * 1e-12))
+    coo = graph.tocoo()
+    weight = np.exp(-np.square(coo.data) / (scale[coo.row] * scale[coo.col]))
+    w = csr_array((np.maximum(weight, 1e-6), (coo.row, coo.col)), shape=graph.shape)
+    w = (w + w.T) * 0.5
+    degree = np.asarray(w.sum(axis=1)).ravel()
+    half = diags_array(1.0 / np.sqrt(degree))
+    laplacian = csr_array(eye_array(degree.size) - half @ w @ half)
+    return _bottom(laplacian, dim) / np.sqrt(degree)[:, None]
+
+
+def _isomap(distance: Array, k: int, dim: int) -> Array:
+    geodesic = shortest_path(_graph(distance, k), directed=False)
+    return _scaling(np.square(geodesic), dim)
+
+
+def _pca(distance: Array, k: int, dim: int) -> Array:
+    return _scaling(distance, dim)
+
+
+def _scaling(square: Array, dim: int) -> Array:
+    """Classical scaling: first coordinates from squared distances."""
+    n = square.shape[0]
+    centred = -0.5 * (square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean())
+    if n <= 600:
+        values, vectors = eigh(centred, subset_by_index=[max(n - dim, 0), n - 1])
+    else:
+        values, vectors = eigsh(centred, k=dim, which="LA", v0=np.cos(np.arange(n)))
+    top = np.argsort(values)[::-1]
+    return np.asarray(vectors[:, top])
+
+
+def _lle(distance: Array, k: int, dim: int) -> Array:
+    n = distance.shape[0]
+    near = _neighbours(distance, k)
+    # (y_i - y_a)'(y_i - y_b) from squared distances alone.
+    to = np.take_along_axis(distance, near, axis=1)
+    local = 0.5 * (to[:, :, None] + to[:, None, :] - distance[near[:, :, None], near[:, None, :]])
+    trace = np.einsum("ijj->i", local)
+    step = np.arange(near.shape[1])
+    local[:, step, step] += (1e-3 * trace + 1e-300)[:, None]
+    weight = np.linalg.solve(local, np.ones((n, near.shape[1], 1)))[:, :, 0]
+    weight /= weight.sum(axis=1, keepdims=True)
+    rows = np.repeat(np.arange(n), near.shape[1])
+    w = csr_array((weight.ravel(), (rows, near.ravel())), shape=(n, n))
+    m = csr_array(eye_array(n)) - w
+    return _bottom(csr_array(m.T @ m), dim)

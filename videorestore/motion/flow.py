@@ -1,0 +1,233 @@
+"""Dense optical flow between two frames, in both directions, with what is known about its reliability.
+
+``flow[p]`` is the displacement (x, y) in pixels from pixel p of the first frame to its place in the second.
+The estimator is OpenCV's DIS. Its object keeps an initial field between calls and silently seeds later calls
+with it, so an object lives for exactly one call here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.motion.patchmatch import seeds
+from videorestore.motion.warp import compose, inside, warp
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+# DIS refuses frames smaller than about 12 pixels and works on a pyramid: small frames are padded.
+_SMALLEST = 32
+_BOX = (7, 7)
+_NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """The way from one frame to another.
+
+    Attributes
+    ----------
+    vectors : (h, w, 2) float32
+        ``vectors[p]`` leads from pixel p of the first frame to its place in the second.
+    consistency : (h, w) float32
+        Distance in pixels by which going there and back misses the start; large where p is hidden in the
+        second frame or the flow is wrong.
+    residual : (h, w) float32
+        Mean absolute luma difference over 7 x 7 pixels between the first frame and the second, warped to it.
+    """
+
+    vectors: Floats
+    consistency: Floats
+    residual: Floats
+
+    def occluded(self, limit: float = 1.5) -> NDArray[np.bool_]:
+        """Pixels ``(h, w)`` that have no counterpart in the second frame: hidden there, or outside of it."""
+        return np.asarray((self.consistency > limit) | ~inside(self.vectors))
+
+
+def luma(frame: NDArray[np.generic]) -> Bytes:
+    """Luma ``(h, w)`` uint8 of a frame ``(h, w, c)`` on the 0..255 scale (RGB or grey)."""
+    pixels = np.asarray(frame, dtype=np.float32)
+    if pixels.ndim == 3:
+        if pixels.shape[2] >= 3:
+            pixels = pixels[..., 0] * 0.299 + pixels[..., 1] * 0.587 + pixels[..., 2] * 0.114
+        else:
+            pixels = pixels[..., 0]
+    return np.asarray(np.clip(np.rint(pixels), 0, 255), dtype=np.uint8)
+
+
+def fast_flow(first: Bytes, second: Bytes) -> Floats:
+    """Flow ``(h, w, 2)`` by the FAST preset, between two lumas ``(h, w)`` uint8."""
+    return _padded(first, second, None, lambda: cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST))
+
+
+def medium_flow(first: Bytes, second: Bytes, *, start: Floats | None = None) -> Floats:
+    """Careful flow ``(h, w, 2)`` between two lumas ``(h, w)`` uint8, from ``start`` (h, w, 2) where given."""
+    return _padded(first, second, start, _medium)
+
+
+def pair(
+    first: NDArray[np.generic], second: NDArray[np.generic], *, seeded: bool = True
+) -> tuple[Flow, Flow]:
+    """Careful flows between two frames ``(h, w, c)``, there and back, each judged by the other.
+
+    Parameters
+    ----------
+    first, second : (h, w, c) arrays on the 0..255 scale
+    seeded : bool
+        Look for large motion where the flow leaves something unexplained.
+    """
+    lumas = luma(first), luma(second)
+    flows = medium_flow(*lumas), medium_flow(*lumas[::-1])
+    residuals = block_residual(*lumas, flows[0]), block_residual(*lumas[::-1], flows[1])
+    if seeded and max(_unexplained(r) for r in residuals) > _NEEDED:
+        starts = seeds(first, second, flows)
+        there = _best_of(*lumas, flows[0], residuals[0], starts[0])
+        back = _best_of(*lumas[::-1], flows[1], residuals[1], starts[1])
+        flows, residuals = (there[0], back[0]), (there[1], back[1])
+    return (
+        Flow(vectors=flows[0], consistency=consistency(*flows), residual=residuals[0]),
+        Flow(vectors=flows[1], consistency=consistency(*flows[::-1]), residual=residuals[1]),
+    )
+
+
+def consistency(forward: Floats, backward: Floats) -> Floats:
+    """Distance ``(h, w)`` in pixels by which ``forward`` followed by ``backward`` misses its start."""
+    miss = compose(forward, backward)
+    return np.asarray(np.hypot(miss[..., 0], miss[..., 1]), dtype=np.float32)
+
+
+def block_residual(first: NDArray[np.generic], second: NDArray[np.generic], flow: Floats) -> Floats:
+    """7 x 7 mean ``(h, w)`` of the absolute difference of ``first`` and ``second`` read through the flow."""
+    difference = np.abs(np.asarray(first, dtype=np.float32) - warp(second, flow, method="linear"))
+    if difference.ndim == 3:
+        difference = difference.mean(axis=2)
+    return np.asarray(cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT), dtype=np.float32)
+
+
+def residual(first: NDArray[np.generic], second: NDArray[np.generic]) -> float:
+    """Mean absolute luma difference that motion cannot explain between two frames ``(h, w[, c])``.
+
+    The direction that explains more counts, so that what a moving object uncovers does not look like a cut.
+    """
+    a, b = luma(first), luma(second)
+    there = np.abs(a - warp(b, fast_flow(a, b), method="linear")).mean()
+    back = np.abs(b - warp(a, fast_flow(b, a), method="linear")).mean()
+    return float(min(there, back))
+
+
+class FlowCache:
+    """Flows between the frames of a window, each computed once.
+
+    Parameters
+    ----------
+    frames : (n, h, w, c) array
+        Working frames on the 0..255 scale. They are read only.
+
+    Notes
+    -----
+    Keys are pairs of frame numbers in the window. Several threads may ask at once.
+    """
+
+    def __init__(self, frames: NDArray[np.generic]) -> None:
+        self.frames = frames
+        self._lumas: dict[int, Bytes] = {}
+        self._fast: dict[tuple[int, int], Floats] = {}
+        self._careful: dict[tuple[int, int], Flow] = {}
+        self._locks: dict[tuple[str, int, int], Lock] = {}
+        self._guard = Lock()
+
+    def luma(self, index: int) -> Bytes:
+        """Luma ``(h, w)`` uint8 of one frame."""
+        if index not in self._lumas:
+            self._lumas[index] = luma(self.frames[index])
+        return self._lumas[index]
+
+    def fast(self, start: int, end: int) -> Floats:
+        """`fast_flow` ``(h, w, 2)`` from frame ``start`` to frame ``end``."""
+        with self._lock("fast", start, end):
+            if (start, end) not in self._fast:
+                self._fast[start, end] = fast_flow(self.luma(start), self.luma(end))
+        return self._fast[start, end]
+
+    def flow(self, start: int, end: int) -> Flow:
+        """The careful `Flow` from frame ``start`` to frame ``end``."""
+        with self._lock("careful", min(start, end), max(start, end)):
+            if (start, end) not in self._careful:
+                both = pair(self.frames[start], self.frames[end])
+                self._careful[start, end], self._careful[end, start] = both
+        return self._careful[start, end]
+
+    def chain(self, start: int, end: int) -> Floats:
+        """Flow ``(h, w, 2)`` from ``start`` to ``end`` by single fast steps, one after the other.
+
+        Between distant frames this follows motion that a direct search would not find.
+        """
+        step = 1 if end > start else -1
+        total = (
+            self.fast(start, start + step)
+            if end != start
+            else np.zeros((*self.luma(start).shape, 2), np.float32)
+        )
+        for index in range(start + step, end, step):
+            total = compose(total, self.fast(index, index + step))
+        return total
+
+    def drop_before(self, index: int) -> None:
+        """Forget everything about frames before ``index``; a window that moves on needs them no more."""
+        with self._guard:
+            self._fast = {key: value for key, value in self._fast.items() if min(key) >= index}
+            self._careful = {key: value for key, value in self._careful.items() if min(key) >= index}
+            self._lumas = {key: value for key, value in self._lumas.items() if key >= index}
+
+    def _lock(self, kind: str, start: int, end: int) -> Lock:
+        with self._guard:
+            return self._locks.setdefault((kind, start, end), Lock())
+
+
+def _unexplained(residual: Floats) -> float:
+    """The residual that the worst places have, whatever the worst pixel."""
+    return float(np.percentile(np.minimum(residual, 40.0), 99.5))
+
+
+def _best_of(
+    first: Bytes, second: Bytes, flow: Floats, residual: Floats, start: Floats | None
+) -> tuple[Floats, Floats]:
+    """A flow and its residual, replaced by what is found from ``start`` where that explains 5 % more."""
+    if start is None:
+        return flow, residual
+    other = medium_flow(first, second, start=start)
+    remaining = block_residual(first, second, other)
+    wins = remaining < 0.95 * residual
+    return np.where(wins[..., None], other, flow), np.where(wins, remaining, residual)
+
+
+def _medium() -> cv2.DISOpticalFlow:
+    estimator = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    estimator.setFinestScale(1)
+    estimator.setPatchSize(8)
+    estimator.setPatchStride(3)
+    estimator.setGradientDescentIterations(25)
+    estimator.setVariationalRefinementIterations(5)
+    return estimator
+
+
+def _padded(
+    first: Bytes, second: Bytes, start: Floats | None, estimator: Callable[[], cv2.DISOpticalFlow]
+) -> Floats:
+    """Run DIS on frames of any size; what is small is padded with its border."""
+    height, width = first.shape
+    bottom, right = max(0, _SMALLEST - height), max(0, _SMALLEST - width)
+    initial = None if start is None else np.array(start, dtype=np.float32)
+    if bottom or right:
+        first, second = (np.pad(image, ((0, bottom), (0, right)), mode="edge") for image in (first, second))
+        if initial is not None:
+            initial = np.pad(initial, ((0, bottom), (0, right), (0, 0)), mode="edge")
+    vectors = estimator().calc(np.ascontiguousarray(first), np.ascontiguousarray(second), initial)
+    return np.ascontiguousarray(vectors[:height, :width], dtype=np.float32)

@@ -1,0 +1,168 @@
+"""Large motion: whole-pixel matches by PatchMatch at half size, as seeds for the flow.
+
+A gradient method finds what moves less than its pyramid can follow. Small things that move far are matched here by
+random search (Barnes et al. 2009) where the flow leaves a residual, checked in both directions, and given to the
+flow as a start.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.compiled import kernel
+from videorestore.motion.warp import Floats, warp
+
+Ints = NDArray[np.int32]
+
+_RADIUS = 3  # patches of 7 x 7
+_SWEEPS = 4
+_REACH = 24  # first radius of the random search, halved until 1
+_GOOD = 4.0  # mean absolute difference in levels under which a match is left alone
+
+
+def seeds(
+    first: NDArray[np.generic], second: NDArray[np.generic], flows: tuple[Floats, Floats]
+) -> tuple[Floats | None, Floats | None]:
+    """Starts for the flows between two frames, there and back, where PatchMatch finds better matches.
+
+    Parameters
+    ----------
+    first, second : (h, w, c) arrays on the 0..255 scale
+    flows : two (h, w, 2) float32
+        There and back.
+
+    Returns
+    -------
+    two (h, w, 2) float32
+        ``None`` where nothing better was found.
+    """
+    height, width = flows[0].shape[:2]
+    if min(height, width) < 16:
+        return None, None
+    small = ((width + 1) // 2, (height + 1) // 2)
+    images = [
+        np.atleast_3d(
+            cv2.resize(np.ascontiguousarray(image, dtype=np.float32), small, interpolation=cv2.INTER_AREA)
+        )
+        for image in (first, second)
+    ]
+    scale = np.array([small[0] / width, small[1] / height], dtype=np.float32)
+    known = [cv2.resize(flow, small) * scale for flow in flows]
+    starts = [np.rint(flow).astype(np.int32) for flow in known]
+    searched = [
+        search(images[0], images[1], starts[0], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(images[1], images[0], starts[1], _SWEEPS, _REACH, np.float32(_GOOD)),
+    ]
+    results: list[Floats | None] = []
+    for way in (0, 1):
+        found, cost, start_cost = searched[way]
+        better = (cost < 0.7 * start_cost) & (start_cost > _GOOD)
+        better &= _returns(found, searched[1 - way][0])
+        better = cv2.boxFilter(better.astype(np.float32), -1, (5, 5)) > 0.5
+        if not better.any():
+            results.append(None)
+            continue
+        start = np.where(better[..., None], found.astype(np.float32), known[way])
+        start = np.stack([cv2.medianBlur(np.ascontiguousarray(start[..., k]), 5) for k in (0, 1)], axis=2)
+        results.append(cv2.resize(start, (width, height)) / scale)
+    return results[0], results[1]
+
+
+def _returns(forward: Ints, backward: Ints) -> NDArray[np.bool_]:
+    """Where going there and back ends within 3 pixels of the start."""
+    vectors = forward.astype(np.float32)
+    miss = vectors + warp(backward.astype(np.float32), vectors, method="nearest")
+    return np.asarray(np.hypot(miss[..., 0], miss[..., 1]) < 3.0)
+
+
+@kernel
+def patch_cost(first, second, y, x, dy, dx, limit):  # type: ignore[no-untyped-def]
+    """Mean absolute difference of two 7 x 7 patches; given up, at some value above it, beyond ``limit``."""
+    height, width, channels = first.shape
+    top, bottom = max(-_RADIUS, -y, -(y + dy)), min(_RADIUS, height - 1 - y, height - 1 - y - dy)
+    left, right = max(-_RADIUS, -x, -(x + dx)), min(_RADIUS, width - 1 - x, width - 1 - x - dx)
+    count = (bottom - top + 1) * (right - left + 1) * channels
+    limit_sum = limit * count
+    total = np.float32(0.0)
+    for j in range(top, bottom + 1):
+        for i in range(left, right + 1):
+            for c in range(channels):
+                total += abs(first[y + j, x + i, c] - second[y + dy + j, x + dx + i, c])
+        if total > limit_sum:
+            break
+    return total / np.float32(count)
+
+
+@kernel
+def search(first, second, start, sweeps, reach, good):  # type: ignore[no-untyped-def]
+    """Displacements of least patch cost, found from a start by propagation and random search.
+
+    Parameters
+    ----------
+    first, second : (h, w, c) float32
+    start : (h, w, 2) int32, x first
+    sweeps, reach : int
+    good : float32
+        Pixels whose cost is below are left alone.
+
+    Returns
+    -------
+    found (h, w, 2) int32, its cost (h, w), cost of the start (h, w)
+
+    Notes
+    -----
+    The random numbers depend on the pixel and the sweep only.
+    """
+    height, width = first.shape[:2]
+    found = np.empty((height, width, 2), np.int32)
+    cost = np.empty((height, width), np.float32)
+    for y in range(height):
+        for x in range(width):
+            dx = min(max(start[y, x, 0], -x), width - 1 - x)
+            dy = min(max(start[y, x, 1], -y), height - 1 - y)
+            found[y, x, 0] = dx
+            found[y, x, 1] = dy
+            cost[y, x] = patch_cost(first, second, y, x, dy, dx, np.float32(1e9))
+    start_cost = cost.copy()
+    for sweep in range(sweeps):
+        step = 1 if sweep % 2 == 0 else -1
+        for j in range(height):
+            y = j if step == 1 else height - 1 - j
+            for i in range(width):
+                x = i if step == 1 else width - 1 - i
+                best = cost[y, x]
+                if best < good:
+                    continue
+                best_dx, best_dy = found[y, x, 0], found[y, x, 1]
+                for side in range(2):
+                    ny, nx = (y, x - step) if side == 0 else (y - step, x)
+                    if ny < 0 or ny >= height or nx < 0 or nx >= width:
+                        continue
+                    dx, dy = found[ny, nx, 0], found[ny, nx, 1]
+                    if (dx == best_dx and dy == best_dy) or not (
+                        0 <= x + dx < width and 0 <= y + dy < height
+                    ):
+                        continue
+                    value = patch_cost(first, second, y, x, dy, dx, best)
+                    if value < best:
+                        best, best_dx, best_dy = value, dx, dy
+                radius = reach
+                state = np.uint32((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345))
+                while radius >= 1:
+                    state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
+                    span = np.uint32(2 * radius + 1)
+                    dx = best_dx + np.int32((state >> np.uint32(8)) % span) - radius
+                    state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
+                    dy = best_dy + np.int32((state >> np.uint32(8)) % span) - radius
+                    radius //= 2
+                    if not (0 <= x + dx < width and 0 <= y + dy < height):
+                        continue
+                    value = patch_cost(first, second, y, x, dy, dx, best)
+                    if value < best:
+                        best, best_dx, best_dy = value, dx, dy
+                cost[y, x] = best
+                found[y, x, 0] = best_dx
+                found[y, x, 1] = best_dy
+    return found, cost, start_cost

@@ -1,0 +1,391 @@
+"""``--report``: one file that shows what was found and done, from disk, without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.report import figures, pictures
+from videorestore.report.pictures import Map, Picture
+from videorestore.report.record import Story
+from videorestore.report.words import headline, tiles
+
+MOST = 60
+"""Pictures taken at even steps, and as many again of frames that were made."""
+
+PICTURE_BYTES = 9_000_000
+MAP_BYTES = 2_500_000
+RECORD_FRAMES = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """One frame of the page."""
+
+    index: int
+    origin: str
+    before: str | None
+    after: str
+    same: bool
+    change: Map | None
+    sd: Map | None
+    small_before: Map | None
+    small_after: Map
+
+    @property
+    def size(self) -> int:
+        return len(self.after) + len(self.before or "")
+
+
+class PageBuilder:
+    """Collects pictures while frames pass by, keeps as many as a page can hold, and writes it.
+
+    Examples
+    --------
+    >>> builder = PageBuilder()
+    >>> if builder.wants(0):
+    ...     builder.add_picture(0, after=np.zeros((4, 4, 3), np.uint8))
+    >>> len(builder)
+    1
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, _Kept] = {}
+        self._stride = 1
+        self._special_stride = 1
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def wants(self, index: int, origin: str = "kept") -> bool:
+        """Would a picture of this frame be kept? Ask before converting one."""
+        if _special(origin) and index % self._special_stride == 0:
+            return True
+        return index % self._stride == 0
+
+    def add(self, before: Picture | None, after: Picture, sd: NDArray[Any] | None, made: Story) -> None:
+        """Take a frame of the output with its story; see `add_picture`."""
+        self.add_picture(made.frame.index, after=after, before=before, sd=sd, origin=made.origin)
+
+    def add_pictures(
+        self, before: Picture | None, after: Picture, sd: NDArray[Any] | None, fact: Mapping[str, Any]
+    ) -> None:
+        """Take a frame with its entry of the record; see `add_picture`."""
+        self.add_picture(
+            int(fact["index"]), after=after, before=before, sd=sd, origin=str(fact.get("origin", "kept"))
+        )
+
+    def add_picture(
+        self,
+        index: int,
+        *,
+        after: Picture,
+        before: Picture | None = None,
+        sd: NDArray[Any] | None = None,
+        origin: str = "kept",
+    ) -> None:
+        """Take a picture, if there is room for it.
+
+        Parameters
+        ----------
+        index : int
+            Place of the frame in the record's ``frames``.
+        after, before : ndarray, shape (height, width, channels)
+            uint8, RGB or grey. ``before`` is None where the source has no such frame.
+        sd : ndarray, shape (height, width[, channels]), optional
+            On the 0..255 scale; may be smaller than the pictures.
+        origin : str
+        """
+        if not self.wants(index, origin):
+            return
+        after = pictures.as_rgb(after)
+        before = None if before is None else pictures.as_rgb(before)
+        same = before is not None and before.shape == after.shape and bool((before == after).all())
+        change = None
+        if before is not None and not same and before.shape == after.shape and origin != "filled":
+            change = pictures.difference(before, after)
+        self._kept[index] = _Kept(
+            index=index,
+            origin=origin,
+            before=None if before is None or same else pictures.encode(before),
+            after=pictures.encode(after),
+            same=same,
+            change=change,
+            sd=None if sd is None else _flat(sd),
+            small_before=None if before is None else pictures.thumbnail(before),
+            small_after=pictures.thumbnail(after),
+        )
+        self._thin()
+
+    def write(self, path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+        """Write the page, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        record : mapping
+            The result record, plain values only.
+        """
+        text = self.render(dict(record))
+        part = f"{os.fspath(path)}.part"
+        try:
+            with open(part, "w", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(text)
+            os.replace(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
+
+    def render(self, record: dict[str, Any]) -> str:
+        """The page as text."""
+        states = figures.states_of(record)
+        frames = record.get("frames") or []
+        n = max(len(states), len(frames), int(record.get("n_frames", 0)), max(self._kept, default=0) + 1)
+        shown = sorted(self._kept.values(), key=lambda kept: kept.index)
+        maps, scales = _draw_maps(shown)
+        data = {
+            "n": n,
+            "verb": record.get("verb"),
+            "size": [record.get("width"), record.get("height")],
+            "scales": scales,
+            "frames": [_frame_data(kept, record, maps.get(kept.index, {})) for kept in shown],
+        }
+        title, subtitle = headline(record)
+        parts = {
+            "title": escape(title),
+            "subtitle": escape(subtitle),
+            "tiles": _tiles(record),
+            "legend": _legend(states),
+            "strip": figures.timeline(states or ["good"] * n, record.get("cuts", [])),
+            "charts": _charts(frames, n),
+            "curve": _curve(shown, frames),
+            "lists": _lists(record),
+            "record": escape(json.dumps(_trimmed(record), indent=2, ensure_ascii=False)),
+            "data": json.dumps(data).replace("</", "<\\/"),
+            "style": _resource("page.css"),
+            "script": _resource("page.js"),
+            "version": escape(str(record.get("version", ""))),
+        }
+        text = _resource("page.html")
+        for name, value in parts.items():
+            text = text.replace("{{" + name + "}}", value)
+        return text
+
+    def _thin(self) -> None:
+        """Double the steps until the pictures fit."""
+        while True:
+            special = [kept for kept in self._kept.values() if _special(kept.origin)]
+            regular = [kept for kept in self._kept.values() if not _special(kept.origin)]
+            heavy = sum(kept.size for kept in self._kept.values()) > PICTURE_BYTES and len(self._kept) > 8
+            if len(special) > MOST or (heavy and len(special) > len(regular)):
+                self._special_stride *= 2
+            elif len(regular) > MOST or heavy:
+                self._stride *= 2
+            else:
+                return
+            self._kept = {index: kept for index, kept in self._kept.items() if self.wants(index, kept.origin)}
+
+
+def _special(origin: str) -> bool:
+    return origin not in ("kept", "denoised", "good")
+
+
+def _flat(sd: NDArray[Any]) -> Map:
+    values = np.asarray(sd, np.float32)
+    if values.ndim == 3:
+        # The root mean square over the channels, as in the record.
+        values = np.sqrt(np.mean(np.square(values), axis=-1))
+    return np.asarray(pictures.shrink(values, pictures.MAP_SIDE), np.float32)
+
+
+def _draw_maps(shown: list[_Kept]) -> tuple[dict[int, dict[str, str]], dict[str, float]]:
+    """All maps on common scales, small enough for their share of the page."""
+    changes = [kept.change for kept in shown if kept.change is not None]
+    sds = [kept.sd for kept in shown if kept.sd is not None and np.any(kept.sd > 0)]
+    scales = {}
+    if changes:
+        scales["change"] = pictures.round_up(
+            max(float(np.percentile(np.abs(change), 99.5)) for change in changes)
+        )
+    if sds:
+        scales["sd"] = pictures.round_up(max(float(np.nanpercentile(sd, 99.5)) for sd in sds))
+    maps: dict[int, dict[str, str]] = {}
+    for side, quality in ((pictures.MAP_SIDE, 80), (320, 75), (200, 70), (120, 60)):
+        maps = {}
+        for kept in shown:
+            entry = maps.setdefault(kept.index, {})
+            if kept.change is not None:
+                drawn = pictures.draw_difference(kept.change, scales["change"])
+                entry["change"] = pictures.encode(drawn, side=side, quality=quality)
+            if kept.sd is not None and "sd" in scales:
+                entry["sd"] = pictures.encode(
+                    pictures.draw_sd(kept.sd, scales["sd"]), side=side, quality=quality
+                )
+        if sum(len(text) for entry in maps.values() for text in entry.values()) <= MAP_BYTES:
+            break
+    return maps, scales
+
+
+def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> dict[str, Any]:
+    frames = record.get("frames") or []
+    fact = frames[kept.index] if kept.index < len(frames) else {}
+    source = fact.get("source", fact.get("index", kept.index))
+    data: dict[str, Any] = {
+        "place": kept.index,
+        "origin": kept.origin,
+        "after": kept.after,
+        "same": kept.same,
+    }
+    data |= {
+        key: fact[key]
+        for key in ("index", "other", "time_s", "x", "sd", "psnr", "ssim", "notes", "source")
+        if key in fact
+    }
+    data.setdefault("index", kept.index)
+    if kept.before is not None:
+        data["before"] = kept.before
+    data |= {f"{name}_map": uri for name, uri in maps.items()}
+    boxes = [
+        entry["box"]
+        for entry in record.get("damage", [])
+        if entry.get("frame") == source and entry.get("box")
+    ]
+    if boxes:
+        data["boxes"] = boxes[:200]
+    return data
+
+
+def _tiles(record: dict[str, Any]) -> str:
+    return "".join(
+        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(value)}</dd>'
+        + (f"<small>{escape(more)}</small>" if more else "")
+        + "</div>"
+        for label, value, more in tiles(record)
+    )
+
+
+def _legend(states: list[str]) -> str:
+    counts = Counter(states)
+    order = [state for state in (*figures.ORIGINS, *figures.STATES) if counts[state]]
+    return "".join(
+        f'<li><i class="s-{state}"></i>{state} <b>{counts[state]}</b></li>' for state in dict.fromkeys(order)
+    )
+
+
+_CHARTS = (
+    ("x", "latent position", None),
+    ("sd", "sd of 255", 0.0),
+    ("psnr", "PSNR, dB", None),
+    ("ssim", "SSIM", None),
+)
+
+
+def _charts(frames: list[dict[str, Any]], n: int) -> str:
+    parts = []
+    for key, label, low in _CHARTS:
+        values = [(place, float(fact[key])) for place, fact in enumerate(frames) if fact.get(key) is not None]
+        if not values:
+            continue
+        drawing, bottom, top = figures.series(values, n, low=low)
+        parts.append(
+            f'<figure class="chart"><figcaption><span>{label}</span><span class="value" data-key="{key}"></span>'
+            f'</figcaption><div class="plot track">{drawing}<span class="high">{top:.4g}</span>'
+            f'<span class="low">{bottom:.4g}</span></div></figure>'
+        )
+    return "".join(parts)
+
+
+def _curve(shown: list[_Kept], frames: list[dict[str, Any]]) -> str:
+    if len(shown) < 3 or not frames or "origin" not in frames[0]:
+        return ""
+    made = np.stack([kept.small_after.ravel() for kept in shown])
+    blank = np.full(made.shape[1], np.nan, np.float32)
+    moved = any(not kept.same for kept in shown)
+    raw = None
+    if moved:
+        # What stood in place of a filled frame says nothing about the curve.
+        raw = np.stack(
+            [
+                blank if k.small_before is None or k.origin == "filled" else k.small_before.ravel()
+                for k in shown
+            ]
+        )
+    positions = [frames[kept.index].get("x") if kept.index < len(frames) else None for kept in shown]
+    latent = all(position is not None for position in positions)
+    order = (
+        np.argsort([p for p in positions if p is not None], kind="stable")
+        if latent
+        else np.arange(len(shown))
+    )
+    drawing = figures.curve(
+        raw, made, order, [{"index": kept.index, "origin": kept.origin} for kept in shown]
+    )
+    known = [
+        (float(fact["x"]), str(fact.get("origin", "kept"))) for fact in frames if fact.get("x") is not None
+    ]
+    strip = (
+        f"{figures.ticks(known)}<p class=hint>latent positions of all frames, from end to end</p>"
+        if len(known) > 1
+        else ""
+    )
+    by = "in the order of their latent positions" if latent else "in the order of time"
+    faint = " Faint points are the frames before." if raw is not None else ""
+    return (
+        f'<section id="latent"><h2>The curve</h2>{drawing}<p class="hint">Restored frames on their first two principal '
+        f"components, joined {by}.{faint} Click on a point to see the frame.</p>{strip}</section>"
+    )
+
+
+def _lists(record: dict[str, Any]) -> str:
+    """Losses first, then what was inserted, placed, refused and noted."""
+    parts = []
+    losses = record.get("losses", [])
+    if losses:
+        entries = "".join(f"<li>{escape(str(loss))}</li>" for loss in losses)
+        parts.append(f'<section class="alert"><h2>Lost or doubtful</h2><ul>{entries}</ul></section>')
+    rows = []
+    for entry in record.get("inserted", []):
+        sure = f", probability {entry['probability']:.2f}" if "probability" in entry else ""
+        rows.append(("inserted", f"{entry['count']} frames after frame {entry['after']}{sure}"))
+    for entry in record.get("placed", []):
+        rows.append(("placed", f"{entry.get('name')} at {entry.get('index')}"))
+    for entry in record.get("refused", []):
+        rows.append(("refused", str(entry)))
+    for entry in record.get("summary", []):
+        sure = f" ({entry['sure']})" if entry.get("sure") else ""
+        rows.append((entry["what"] + sure, entry.get("run", "")))
+    for fact in record.get("frames", []):
+        for note in fact.get("notes", []):
+            rows.append((f"frame {fact['index']}", str(note)))
+    if rows:
+        cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows[:200])
+        more = f"<p class=hint>and {len(rows) - 200} more in the record</p>" if len(rows) > 200 else ""
+        parts.append(f'<section><h2>Notes</h2><div class="wide"><table>{cells}</table></div>{more}</section>')
+    return "".join(parts)
+
+
+def _trimmed(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without the frames that would make the page heavy."""
+    frames = record.get("frames") or []
+    trimmed = dict(record)
+    for key in ("frames", "damage", "order"):
+        entries = trimmed.get(key)
+        if isinstance(entries, list) and len(entries) > RECORD_FRAMES:
+            trimmed[key] = entries[:RECORD_FRAMES]
+            trimmed[f"{key}_left_out"] = len(entries) - RECORD_FRAMES
+    del frames
+    return trimmed
+
+
+def _resource(name: str) -> str:
+    return (files("videorestore.report") / name).read_text(encoding="utf-8")

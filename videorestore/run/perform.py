@@ -1,0 +1,283 @@
+"""One run: plan, make the pieces, put them together, say what was done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from videorestore import __version__, colour
+from videorestore.clip import Clip, FloatArray, Samples
+from videorestore.errors import VideoRestoreError
+from videorestore.media import (
+    SinkOptions,
+    check_output,
+    join_segments,
+    open_sink,
+    open_source,
+)
+from videorestore.media.source import Source
+from videorestore.report.record import RecordBuilder
+from videorestore.run import memory, piecework, workers
+from videorestore.run.page import write_page
+from videorestore.run.sdmaps import join_sd
+from videorestore.run.store import WorkFolder, describe
+from videorestore.tasks.options import Common
+from videorestore.tasks.work import Progress, Work, silent
+
+Plan = Callable[[Source, Any, int, Progress], Work]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    record : dict
+    losses : tuple of str
+        What could not be done or was lost; not empty means exit status 5.
+    clip : Clip or None
+        The result, where no OUTPUT was named.
+    sd : ndarray or None, shape (n, h, w, c)
+    """
+
+    record: dict[str, Any]
+    losses: tuple[str, ...] = ()
+    clip: Clip | None = None
+    sd: FloatArray | None = None
+
+
+def perform(verb: str, source: Any, output: str | None, options: Any, progress: Progress = silent) -> Outcome:
+    """Do a job.
+
+    Parameters
+    ----------
+    verb : str
+    source : str, Clip or ndarray
+    output : str or None
+        None gives the result back in memory.
+    options : dataclass of `videorestore.tasks.options`
+    progress : callable
+
+    Returns
+    -------
+    Outcome
+    """
+    started = time.monotonic()
+    if verb in {"inspect", "compare"}:
+        report = import_module(f"videorestore.tasks.{verb}").report
+        record, losses = report(source, options, progress)
+        outcome = Outcome(record=record, losses=tuple(losses))
+    else:
+        plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
+        if output is None:
+            outcome = _in_memory(verb, plan, source, options, progress)
+        elif not isinstance(source, str):
+            outcome = _array_to_file(verb, plan, source, output, options, progress)
+        else:
+            outcome = _file_to_file(verb, plan, source, output, options, progress)
+    outcome.record["elapsed_s"] = round(time.monotonic() - started, 2)
+    return outcome
+
+
+def _open(source: Any, options: Common) -> Source:
+    return open_source(source, stream=options.stream, fps=options.input_fps)
+
+
+def _builder(verb: str, work: Work) -> RecordBuilder:
+    shape = work.shape
+    return RecordBuilder(
+        version=__version__,
+        verb=verb,
+        width=shape.width,
+        height=shape.height,
+        fps=shape.fps,
+        vfr=shape.info.vfr,
+    )
+
+
+def _sink_options(options: Common) -> SinkOptions:
+    return SinkOptions(
+        codec=options.codec,
+        crf=options.crf,
+        pix_fmt=options.pix_fmt,
+        encoder_args=options.encoder_args,
+        overwrite=options.overwrite,
+    )
+
+
+def _in_memory(verb: str, plan: Plan, source: Any, options: Common, progress: Progress) -> Outcome:
+    with _open(source, options) as opened:
+        work = plan(opened, options, memory.budget(options.max_memory), progress)
+        builder = _builder(verb, work)
+        pictures: list[Samples] = []
+        sds: list[FloatArray] = []
+        times: list[Fraction] = []
+        durations: list[Fraction] = []
+        doubtful: list[int] = []
+        damage: list[dict[str, Any]] = []
+        for piece in work.pieces:
+            for made in work.make(opened, piece, progress):
+                note = piecework.note_of(made, len(pictures))
+                builder.add_fact(note["fact"], made.frame.time, made.frame.duration)
+                damage += note["damage"]
+                if made.doubtful:
+                    doubtful.append(len(pictures))
+                pictures.append(colour.to_rgb(made.frame))
+                sds.append(piecework.sd_picture(made))
+                times.append(made.frame.time)
+                durations.append(made.frame.duration)
+                progress(verb, len(pictures), work.shape.n_frames)
+        clip = Clip(
+            frames=np.stack(pictures), times=tuple(times), durations=tuple(durations), info=work.shape.info
+        )
+    record = builder.build(_findings(work, damage))
+    return Outcome(record=record, losses=(*work.losses, *_doubts(doubtful)), clip=clip, sd=np.stack(sds))
+
+
+def _array_to_file(
+    verb: str, plan: Plan, source: Any, output: str, options: Common, progress: Progress
+) -> Outcome:
+    sink_options = _sink_options(options)
+    check_output(output, sink_options, None)
+    outcome = _in_memory(verb, plan, source, options, progress)
+    assert outcome.clip is not None
+    from videorestore.media import write
+
+    write(outcome.clip, output, sink_options)
+    return outcome
+
+
+def _file_to_file(
+    verb: str, plan: Plan, source: str, output: str, options: Common, progress: Progress
+) -> Outcome:
+    sink_options = _sink_options(options)
+    if not options.dry_run:
+        check_output(output, sink_options, source)
+    with _open(source, options) as opened:
+        if options.dry_run:
+            work = plan(opened, options, memory.budget(options.max_memory), progress)
+            return _dry(verb, work, output, options)
+        folder = WorkFolder(output)
+        state = folder.open(describe(verb, source, options, __version__), resume=options.resume)
+        if state == "other":
+            progress("other options or input than the interrupted run: starting anew", 0, 0)
+        if state == "resumed" and folder.planned():
+            work, _ = folder.load_plan()
+        else:
+            try:
+                work = plan(opened, options, _share(options), progress)
+                need = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
+                memory.check_disk(folder.path, need)
+            except VideoRestoreError:
+                folder.remove()
+                raise
+            folder.save_plan(work, opened.index())
+        assignment = piecework.Assignment(
+            path=source,
+            output=output,
+            sink=sink_options,
+            sd=options.sd is not None,
+            previews=options.report is not None,
+            stream=options.stream,
+            fps=options.input_fps,
+        )
+        count = _make_all(assignment, work, folder, opened, options, progress)
+    notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
+    builder = _builder(verb, work)
+    for note in notes:
+        builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
+    progress("putting the pieces together", 0, 0)
+    lost, remarks = join_segments(
+        [str(folder.segment(p.index)) for p in work.pieces],
+        output,
+        work.shape,
+        sink_options,
+        streams_from=work.shape.info.path,
+        span=work.span,
+    )
+    losses = (*work.losses, *lost, *_doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
+    if options.sd is not None:
+        join_sd(
+            [folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, sink_options, open_sink
+        )
+    damage = [entry for n in notes for entry in n["damage"]]
+    record = builder.build(_findings(work, damage), workers=count)
+    record["input"], record["output"] = source, output
+    if remarks:
+        record["notes"] = list(remarks)
+    if options.report is not None:
+        write_page(options.report, record, notes, [folder.previews_path(p.index) for p in work.pieces])
+    folder.remove()
+    return Outcome(record=record, losses=losses)
+
+
+def _findings(work: Work, damage: list[dict[str, Any]]) -> dict[str, Any]:
+    findings = dict(work.findings)
+    if damage:
+        findings["damage"] = damage
+    return findings
+
+
+def _share(options: Common) -> int:
+    """Memory for one piece when several are made at once."""
+    jobs = options.jobs or workers.cores()
+    return memory.budget(options.max_memory) // max(1, jobs)
+
+
+def _make_all(
+    assignment: piecework.Assignment,
+    work: Work,
+    folder: WorkFolder,
+    source: Source,
+    options: Common,
+    progress: Progress,
+) -> int:
+    """Make the pieces that are not there yet. Returns how many processes worked at once."""
+    counts = work.output_counts()
+    total = sum(counts)
+    todo = [p.index for p in work.pieces if not folder.done(p.index)]
+    done = total - sum(counts[k] for k in todo)
+    progress(work.verb, done, total)
+    jobs = min(options.jobs or workers.cores(), max(1, len(todo)))
+    arguments = [(assignment, k) for k in todo]
+    if options.cluster is not None:
+        stream = workers.spread_on_cluster(piecework.make_piece, arguments, options.cluster)
+    elif jobs > 1:
+        stream = workers.spread(piecework.make_piece, arguments, jobs)
+    else:
+        stream = (piecework.store_piece(assignment, work, source, k) for k in todo)
+    for frames in stream:
+        done += frames
+        progress(work.verb, done, total)
+    return jobs
+
+
+def _doubts(indices: list[int]) -> tuple[str, ...]:
+    if not indices:
+        return ()
+    shown = ", ".join(map(str, indices[:12])) + (", ..." if len(indices) > 12 else "")
+    return (f"{len(indices)} frames of the output are guesses that little supports: {shown}",)
+
+
+def _dry(verb: str, work: Work, output: str, options: Common) -> Outcome:
+    need = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
+    record = _builder(verb, work).build(
+        {
+            **work.findings,
+            "dry_run": True,
+            "n_frames": work.shape.n_frames,
+            "pieces": len(work.pieces),
+            "estimate": {
+                "disk_mb": round(need / 1e6, 1),
+                "memory_mb": round(memory.budget(options.max_memory) / 1e6),
+            },
+        }
+    )
+    return Outcome(record=record, losses=work.losses)

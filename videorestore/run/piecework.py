@@ -1,0 +1,174 @@
+"""Making one piece: from a path and a range to a finished file, here or in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame, Samples
+from videorestore.media import SinkOptions, open_source, write_segment
+from videorestore.media.source import FrameIndex, Source
+from videorestore.report.record import frame_fact
+from videorestore.run.store import WorkFolder
+from videorestore.tasks.work import Made, Piece, Progress, Work, silent
+
+PREVIEW_SIDE = 960
+PREVIEWS = 48
+"""Frames shown on the page, at most, and their longest side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """All that a worker must know; picklable, and without pixels.
+
+    Attributes
+    ----------
+    path : str
+        The input.
+    output : str
+        The work folder beside it holds the plan and takes the pieces.
+    """
+
+    path: str
+    output: str
+    sink: SinkOptions
+    sd: bool = False
+    previews: bool = False
+    stream: int | None = None
+    fps: Fraction | None = None
+
+
+def note_of(made: Made, index: int) -> dict[str, Any]:
+    """What is kept of a frame when its pixels have gone: its entry in the record, and its exact time."""
+    return {
+        "fact": frame_fact(made) | {"index": index},
+        "time": str(made.frame.time),
+        "duration": str(made.frame.duration),
+        "doubtful": made.doubtful,
+        "damage": [{"frame": index, "kind": kind, "box": list(box)} for kind, box in made.damage],
+    }
+
+
+def sd_picture(made: Made) -> FloatArray:
+    """The sd map of a frame, zero where it was kept."""
+    if made.sd_map is not None:
+        return np.asarray(made.sd_map, np.float32)
+    return np.zeros((made.frame.height, made.frame.width, made.frame.format.colours), np.float32)
+
+
+@dataclass(slots=True)
+class _Collector:
+    """Takes down what passes by on its way into the segment."""
+
+    first: int
+    stride: int
+    want_sd: bool
+    want_previews: bool
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    sds: list[FloatArray] = field(default_factory=list)
+    previews: dict[str, Samples] = field(default_factory=dict)
+
+    def through(self, frames: Iterator[Made]) -> Iterator[Frame]:
+        for made in frames:
+            index = self.first + len(self.facts)
+            self.facts.append(note_of(made, index))
+            if self.want_sd:
+                self.sds.append(sd_picture(made))
+            if self.want_previews and index % self.stride == 0:
+                self.previews[f"after_{index}"] = preview(made.frame)
+                if made.sd_map is not None:
+                    self.previews[f"sd_{index}"] = small(made.sd_map.mean(axis=-1, dtype=np.float32))
+            yield made.frame
+
+
+def small(image: Samples) -> Samples:
+    """The image with its longest side at most PREVIEW_SIDE."""
+    import cv2
+
+    h, w = image.shape[:2]
+    scale = PREVIEW_SIDE / max(h, w)
+    if scale >= 1:
+        return image
+    return np.asarray(
+        cv2.resize(image, (max(1, round(w * scale)), max(1, round(h * scale))), interpolation=cv2.INTER_AREA)
+    )
+
+
+def preview(frame: Frame) -> Samples:
+    """A small 8-bit RGB picture of a frame."""
+    rgb = colour.to_rgb(frame)
+    if rgb.dtype == np.uint16:
+        rgb = (rgb >> 8).astype(np.uint8)
+    elif rgb.dtype != np.uint8:
+        rgb = (np.clip(np.nan_to_num(rgb), 0, 1) * 255 + 0.5).astype(np.uint8)
+    if rgb.shape[-1] in (1, 2):
+        rgb = np.repeat(rgb[..., :1], 3, axis=-1)
+    return small(np.ascontiguousarray(rgb[..., :3]))
+
+
+def first_index(work: Work, piece: Piece) -> int:
+    """Number of the first output frame of a piece."""
+    counts = work.output_counts()
+    return sum(counts[: piece.index])
+
+
+def make_piece(assignment: Assignment, number: int, progress: Progress = silent) -> int:
+    """Make one piece and store it whole. Returns the number of its frames."""
+    work, index = _planned(assignment.output, WorkFolder(assignment.output).stamp())
+    with open_source(assignment.path, stream=assignment.stream, fps=assignment.fps, index=index) as source:
+        return store_piece(assignment, work, source, number, progress)
+
+
+@lru_cache(maxsize=1)
+def _planned(output: str, stamp: int) -> tuple[Work, FrameIndex]:
+    """The plan and the index of a run, read once for each worker and run."""
+    return WorkFolder(output).load_plan()
+
+
+def store_piece(
+    assignment: Assignment, work: Work, source: Source, number: int, progress: Progress = silent
+) -> int:
+    """Make one piece from an open source."""
+    piece = work.pieces[number]
+    folder = WorkFolder(assignment.output)
+    collector = _Collector(
+        first=first_index(work, piece),
+        stride=max(1, -(-work.shape.n_frames // PREVIEWS)),
+        want_sd=assignment.sd,
+        want_previews=assignment.previews,
+    )
+    frames = collector.through(work.make(source, piece, progress))
+    path = str(folder.segment(piece.index))
+    write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
+    if assignment.sd:
+        save_array(folder.sd_path(piece.index), np.stack(collector.sds))
+    if assignment.previews:
+        _add_befores(collector, source)
+        folder.save_previews(piece.index, collector.previews)
+    folder.save_facts(piece.index, collector.facts)
+    return len(collector.facts)
+
+
+def _add_befores(collector: _Collector, source: Source) -> None:
+    shown = {int(k.split("_")[1]) for k in collector.previews if k.startswith("after_")}
+    for note in collector.facts:
+        fact = note["fact"]
+        if fact["index"] in shown and "source" in fact:
+            frame = next(iter(source.frames(fact["source"], fact["source"] + 1)), None)
+            if frame is not None:
+                collector.previews[f"before_{fact['index']}"] = preview(frame)
+
+
+def save_array(path: Path, array: Samples) -> None:
+    """Write an array whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as stream:
+        np.save(stream, array)
+    part.replace(path)

@@ -1,0 +1,63 @@
+"""``--sd``: the sd maps of all pieces as one array or one video."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import ClipInfo, FloatArray, Frame, PixelFormat
+from videorestore.errors import MediaWriteError
+from videorestore.media import SinkOptions
+from videorestore.tasks.work import OutputShape
+
+
+def join_sd(
+    parts: Sequence[Path],
+    path: str,
+    shape: OutputShape,
+    options: SinkOptions,
+    open_sink: Callable[..., Any],
+) -> None:
+    """Write the maps, piece by piece; an array is float32 on the 0..255 scale, a video is rounded to 8 bit."""
+    if Path(path).suffix == ".npy":
+        _as_array(parts, path, shape)
+        return
+    colours = 3 if shape.info.format.colours == 3 else 1
+    form = PixelFormat(model="rgb" if colours == 3 else "grey", depth=8)
+    info = ClipInfo(format=form, fps=shape.fps, sar=shape.info.sar)
+    step = 1 / shape.fps if shape.fps else Fraction(1, 25)
+    with open_sink(path, replace(shape, info=info), options, streams_from=None) as sink:
+        k = 0
+        for part in parts:
+            for sd in np.load(part, mmap_mode="r"):
+                planes = colour.from_rgb(np.clip(np.rint(sd), 0, 255).astype(np.uint8), form)
+                sink.write(Frame(planes=planes, format=form, index=k, time=k * step, duration=step))
+                k += 1
+
+
+def _as_array(parts: Sequence[Path], path: str, shape: OutputShape) -> None:
+    first: FloatArray = np.load(parts[0], mmap_mode="r")
+    part_path = Path(path + ".part")
+    try:
+        target = np.lib.format.open_memmap(  # type: ignore[no-untyped-call]
+            part_path, mode="w+", dtype=np.float32, shape=(shape.n_frames, *first.shape[1:])
+        )
+        k = 0
+        for part in parts:
+            maps = np.load(part, mmap_mode="r")
+            target[k : k + len(maps)] = maps
+            k += len(maps)
+        target.flush()
+        del target
+        part_path.replace(path)
+    except OSError as error:
+        part_path.unlink(missing_ok=True)
+        raise MediaWriteError(
+            f"--sd must be writable, got: {error.strerror}; choose another place."
+        ) from error

@@ -1,0 +1,475 @@
+"""Compiled kernels of the patch posterior: search of similar patches, small linear systems, aggregation.
+
+Patches are 8x8 with all channels. ``m`` is the number of patches in a group, ``o`` of those in the frame that is
+being restored, ``d`` = 64 x channels.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.compiled import kernel, parallel_kernel
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+PATCH = 8
+LANES = 16
+"""Columns of candidates that are compared at once; the search plane is padded by this many columns."""
+
+
+@kernel
+def distances(plane: Floats, y: int, x: int, ref: Floats, out: Floats) -> None:
+    """Squared distances of the reference patch to the patches of ``plane`` at ``(y, x + lane)``."""
+    for l in range(LANES):
+        out[l] = np.float32(0.0)
+    for i in range(PATCH):
+        row = plane[y + i, x : x + LANES + PATCH]
+        r0, r1, r2, r3 = ref[i, 0], ref[i, 1], ref[i, 2], ref[i, 3]
+        r4, r5, r6, r7 = ref[i, 4], ref[i, 5], ref[i, 6], ref[i, 7]
+        for l in range(LANES):
+            d0 = row[l] - r0
+            d1 = row[l + 1] - r1
+            d2 = row[l + 2] - r2
+            d3 = row[l + 3] - r3
+            d4 = row[l + 4] - r4
+            d5 = row[l + 5] - r5
+            d6 = row[l + 6] - r6
+            d7 = row[l + 7] - r7
+            out[l] += (d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3) + (d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7)
+
+
+@kernel
+def _scan(
+    plane: Floats, t: int, cy: int, cx: int, radius: int, ref: Floats, lanes: Floats, near: Floats, place: Ints, size: int
+) -> int:
+    """Append all patches of one frame within ``radius`` of ``(cy, cx)``; returns how many are listed."""
+    h = plane.shape[0]
+    w = plane.shape[1] - LANES
+    top, bottom = max(cy - radius, 0), min(cy + radius, h - PATCH)
+    left, right = max(cx - radius, 0), min(cx + radius, w - PATCH)
+    for y in range(top, bottom + 1):
+        x = left
+        while x <= right:
+            distances(plane, y, x, ref, lanes)
+            count = min(LANES, right - x + 1)
+            for l in range(count):
+                near[size + l] = lanes[l]
+                place[size + l, 0] = t
+                place[size + l, 1] = y
+                place[size + l, 2] = x + l
+            size += count
+            x += LANES
+    return size
+
+
+@kernel
+def _rank(values: Floats, size: int, k: int) -> float:
+    """The k-th smallest (from 0) of the first ``size`` values, which are put in disorder."""
+    low, high = 0, size - 1
+    while low < high:
+        a, b, c = values[low], values[(low + high) // 2], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@kernel
+def _select(near: Floats, place: Ints, first: int, size: int, wanted: int, work: Floats) -> int:
+    """Move the ``wanted`` nearest of the entries from ``first`` to ``size`` to the front of that range."""
+    count = size - first
+    if count <= wanted:
+        return count
+    for i in range(count):
+        work[i] = near[first + i]
+    limit = _rank(work, count, wanted - 1)
+    taken = 0
+    for part in range(2):
+        # Those below the limit, then as many equal to it as there is room for.
+        for i in range(first + taken, size):
+            if taken < wanted and ((part == 0 and near[i] < limit) or (part == 1 and near[i] == limit)):
+                j = first + taken
+                near[i], near[j] = near[j], near[i]
+                for k in range(3):
+                    place[i, k], place[j, k] = place[j, k], place[i, k]
+                taken += 1
+    return taken
+
+
+@kernel
+def search(
+    planes: Floats,
+    forward: Floats,
+    backward: Floats,
+    t: int,
+    y: int,
+    x: int,
+    reach: int,
+    own_radius: int,
+    radius: int,
+    own: int,
+    group: int,
+    ref: Floats,
+    lanes: Floats,
+    near: Floats,
+    place: Ints,
+    work: Floats,
+) -> tuple[int, int]:
+    """The patches nearest to the one at ``(t, y, x)``, along its track in the frames within ``reach``.
+
+    ``forward[k]`` leads from frame k to k + 1, ``backward[k]`` from k + 1 to k, both ``(n - 1, h, w, 2)``.
+    At least ``own`` are of the frame itself, where there are so many; these come first in ``place``.
+    Returns their number and that of all.
+    """
+    n, h = planes.shape[0], planes.shape[1]
+    w = planes.shape[2] - LANES
+    for i in range(PATCH):
+        for j in range(PATCH):
+            ref[i, j] = planes[t, y + i, x + j]
+    size = _scan(planes[t], t, y, x, own_radius, ref, lanes, near, place, 0)
+    first = _select(near, place, 0, size, own, work)
+    for side in range(2):
+        py, px = np.float32(y + PATCH // 2), np.float32(x + PATCH // 2)
+        for k in range(reach):
+            s = t + k if side == 0 else t - k
+            if (side == 0 and s + 1 >= n) or (side == 1 and s < 1):
+                break
+            iy = min(max(int(py + np.float32(0.5)), 0), h - 1)
+            ix = min(max(int(px + np.float32(0.5)), 0), w - 1)
+            if side == 0:
+                px += forward[s, iy, ix, 0]
+                py += forward[s, iy, ix, 1]
+                s += 1
+            else:
+                px += backward[s - 1, iy, ix, 0]
+                py += backward[s - 1, iy, ix, 1]
+                s -= 1
+            if px < -8.0 or py < -8.0 or px > w + 8.0 or py > h + 8.0:
+                break
+            cy = min(max(int(np.rint(py)) - PATCH // 2, 0), h - PATCH)
+            cx = min(max(int(np.rint(px)) - PATCH // 2, 0), w - PATCH)
+            size = _scan(planes[s], s, cy, cx, radius, ref, lanes, near, place, size)
+    m = first + _select(near, place, first, size, group - first, work)
+    for i in range(first, m):
+        if place[i, 0] == t:
+            for k in range(3):
+                place[first, k], place[i, k] = place[i, k], place[first, k]
+            first += 1
+    return first, m
+
+
+@kernel
+def products(a: Floats, b: Floats, m: int, o: int, d: int, symmetric: bool, out: Floats) -> None:
+    """``out[i, j] = a[i] . b[j]`` for ``i < m``, ``j < o``; rows beyond are zero up to multiples of 2 and 4."""
+    for i in range(0, m, 2):
+        a0 = a[i]
+        a1 = a[i + 1]
+        stop = i + 2 if symmetric else o
+        for j in range(0, stop, 4):
+            b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
+            s00 = np.float32(0.0)
+            s01 = np.float32(0.0)
+            s02 = np.float32(0.0)
+            s03 = np.float32(0.0)
+            s10 = np.float32(0.0)
+            s11 = np.float32(0.0)
+            s12 = np.float32(0.0)
+            s13 = np.float32(0.0)
+            for k in range(d):
+                u = a0[k]
+                v = a1[k]
+                s00 += u * b0[k]
+                s01 += u * b1[k]
+                s02 += u * b2[k]
+                s03 += u * b3[k]
+                s10 += v * b0[k]
+                s11 += v * b1[k]
+                s12 += v * b2[k]
+                s13 += v * b3[k]
+            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = s00, s01, s02, s03
+            out[i + 1, j], out[i + 1, j + 1], out[i + 1, j + 2], out[i + 1, j + 3] = s10, s11, s12, s13
+
+
+@kernel
+def cholesky(a: Floats, m: int, panel: Floats) -> None:
+    """Lower Cholesky factor in place, four columns at a time; ``m`` is a multiple of 4, the diagonal is inverted."""
+    for c in range(0, m, 4):
+        for j in range(c, c + 4):
+            rj = a[j]
+            for i in range(j, m):
+                s = a[i, j]
+                for k in range(c, j):
+                    s -= a[i, k] * rj[k]
+                if i == j:
+                    rj[j] = np.float32(1.0) / np.sqrt(max(s, np.float32(1e-6)))
+                else:
+                    a[i, j] = s * rj[j]
+        for i in range(c + 4, m):
+            for k in range(4):
+                panel[k, i] = a[i, c + k]
+        p0, p1, p2, p3 = panel[0], panel[1], panel[2], panel[3]
+        for i in range(c + 4, m):
+            row = a[i]
+            l0, l1, l2, l3 = row[c], row[c + 1], row[c + 2], row[c + 3]
+            for j in range(c + 4, i + 1):
+                row[j] -= (l0 * p0[j] + l1 * p1[j]) + (l2 * p2[j] + l3 * p3[j])
+
+
+@kernel
+def _eliminate(factor: Floats, i: int, first: int, stop: int, b: Floats, o: int) -> None:
+    """Subtract the solved rows ``first`` to ``stop`` from row ``i`` of the right side."""
+    bi = b[i]
+    k = first
+    while k + 4 <= stop:
+        f0, f1, f2, f3 = factor[i, k], factor[i, k + 1], factor[i, k + 2], factor[i, k + 3]
+        b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+        for j in range(o):
+            bi[j] -= (f0 * b0[j] + f1 * b1[j]) + (f2 * b2[j] + f3 * b3[j])
+        k += 4
+    while k < stop:
+        f0 = factor[i, k]
+        b0 = b[k]
+        for j in range(o):
+            bi[j] -= f0 * b0[j]
+        k += 1
+    f0 = factor[i, i]
+    for j in range(o):
+        bi[j] *= f0
+
+
+@kernel
+def solve(factor: Floats, m: int, b: Floats, o: int) -> None:
+    """Solve in place for the ``o`` columns of ``b``, with a factor of :func:`cholesky` (its upper half is overwritten)."""
+    for i in range(m):
+        _eliminate(factor, i, 0, i, b, o)
+    for i in range(m):
+        for k in range(i):
+            factor[k, i] = factor[i, k]
+    for i in range(m - 1, -1, -1):
+        _eliminate(factor, i, i + 1, m, b, o)
+
+
+@kernel
+def trace_of_inverse(factor: Floats, m: int, inverse: Floats) -> float:
+    """Trace of the inverse of the matrix whose factor is given: squared norm of the inverted factor."""
+    total = np.float32(0.0)
+    for i in range(m):
+        width = (i // 8 + 1) * 8
+        row = inverse[i]
+        for j in range(width):
+            row[j] = np.float32(0.0)
+        row[i] = np.float32(1.0)
+        # Rows above are zero right of their own width: reading them up to ``width`` is safe once they are cleared.
+        _eliminate(factor, i, 0, i, inverse, width)
+        for j in range(width):
+            total += row[j] * row[j]
+    return total
+
+
+@kernel
+def combine(weights: Floats, rows: Floats, m: int, o: int, d: int, out: Floats) -> None:
+    """``out[j] += sum_i weights[i, j] rows[i]`` for ``j < o``; ``m`` is a multiple of 4."""
+    for j in range(o):
+        target = out[j]
+        for i in range(0, m, 4):
+            w0, w1, w2, w3 = weights[i, j], weights[i + 1, j], weights[i + 2, j], weights[i + 3, j]
+            r0, r1, r2, r3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+            for k in range(d):
+                target[k] += (w0 * r0[k] + w1 * r1[k]) + (w2 * r2[k] + w3 * r3[k])
+
+
+@kernel
+def _gather(planes: Floats, place: Ints, m: int, scale: Floats, out: Floats) -> None:
+    c = planes.shape[1]
+    for i in range(m):
+        t, y, x = place[i, 0], place[i, 1], place[i, 2]
+        target = out[i]
+        k = 0
+        for q in range(c):
+            s = scale[q]
+            for r in range(PATCH):
+                row = planes[t, q, y + r, x : x + PATCH]
+                for p in range(PATCH):
+                    target[k + p] = row[p] * s
+                k += PATCH
+
+
+@kernel
+def _centre(rows: Floats, m: int, d: int, mean: Floats) -> None:
+    for k in range(d):
+        mean[k] = np.float32(0.0)
+    for i in range(m):
+        for k in range(d):
+            mean[k] += rows[i, k]
+    for k in range(d):
+        mean[k] /= np.float32(m)
+    for i in range(m):
+        for k in range(d):
+            rows[i, k] -= mean[k]
+
+
+@kernel
+def _add(
+    rows: Floats, place: Ints, o: int, scale: Floats, weight: float, share: float, window: Floats,
+    total: Floats, mass: Floats, spread: Floats, count: Ints,
+) -> None:
+    """Add restored patches to the frame, with the window's and the group's weight."""
+    c = total.shape[0]
+    for j in range(o):
+        y, x = place[j, 1], place[j, 2]
+        for i in range(PATCH):
+            own_mass = mass[y + i, x : x + PATCH]
+            own_spread = spread[y + i, x : x + PATCH]
+            own_count = count[y + i, x : x + PATCH]
+            for k in range(PATCH):
+                a = weight * window[i, k]
+                own_mass[k] += a
+                own_spread[k] += a * share
+                own_count[k] += 1
+        for q in range(c):
+            s = weight / scale[q]
+            for i in range(PATCH):
+                base = (q * PATCH + i) * PATCH
+                target = total[q, y + i, x : x + PATCH]
+                source = rows[j, base : base + PATCH]
+                for k in range(PATCH):
+                    target[k] += s * window[i, k] * source[k]
+
+
+@kernel
+def _covered(count: Ints, y: int, x: int, cover: int) -> bool:
+    least = cover
+    for i in range(PATCH):
+        for j in range(PATCH):
+            least = min(least, count[y + i, x + j])
+    return least >= cover
+
+
+@kernel
+def posterior(
+    g: Floats, v: Floats, m: int, o: int, d: int, mean_g: Floats, mean_v: Floats,
+    gram: Floats, cross: Floats, inverse: Floats, panel: Floats, out: Floats, tune: Floats,
+) -> float:
+    """Posterior means of the first ``o`` of ``m`` patches with unit noise; ``g`` guide, ``v`` noisy, both are changed.
+
+    The covariance is that of the guide's patches, C = G'G / m with centred rows; C (C + I)^-1 is applied in its
+    dual form G' (G G' + m I)^-1 G. Returns the share of the noise's variance that is left.
+    """
+    padded = (m + 3) // 4 * 4
+    _centre(g, m, d, mean_g)
+    _centre(v, m, d, mean_v)
+    for i in range(m, padded):
+        for k in range(d):
+            g[i, k] = np.float32(0.0)
+            v[i, k] = np.float32(0.0)
+    products(g, g, padded, padded, d, True, gram)
+    products(g, v, padded, (o + 3) // 4 * 4, d, False, cross)
+    for i in range(padded):
+        gram[i, i] += np.float32(m) * (np.float32(1.0) + tune[0])
+    cholesky(gram, padded, panel)
+    # Degrees of freedom: the padding adds 1 to each side. Half of the mean is the noisy one's.
+    kept = np.float32(padded) - np.float32(m) * trace_of_inverse(gram, padded, inverse)
+    solve(gram, padded, cross, (o + 7) // 8 * 8)
+    for j in range(o):
+        row = out[j]
+        for k in range(d):
+            row[k] = mean_g[k] + tune[1] * (mean_v[k] - mean_g[k]) + tune[0] / (np.float32(1.0) + tune[0]) * v[j, k]
+    for i in range(padded):
+        for j in range(o):
+            cross[i, j] /= np.float32(1.0) + tune[0]
+    combine(cross, g, padded, o, d, out)
+    return kept / np.float32(d) + np.float32(0.25) / np.float32(m)
+
+
+@kernel
+def _restore_frame(
+    noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats, t: int,
+    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats, tune: Floats,
+    out: Floats, out_variance: Floats,
+) -> None:
+    n, c, h, w = noisy.shape
+    d = c * PATCH * PATCH
+    rows = (group + 15) // 8 * 8
+    candidates = (2 * own_radius + 1) ** 2 + 2 * reach * (2 * radius + 1) ** 2
+    near = np.empty(candidates, np.float32)
+    ranks = np.empty(candidates, np.float32)
+    place = np.empty((candidates, 3), np.int32)
+    lanes = np.empty(LANES, np.float32)
+    ref = np.empty((PATCH, PATCH), np.float32)
+    g = np.zeros((rows, d), np.float32)
+    v = np.zeros((rows, d), np.float32)
+    result = np.empty((rows, d), np.float32)
+    gram = np.empty((rows, rows), np.float32)
+    cross = np.zeros((rows, rows), np.float32)
+    inverse = np.zeros((rows, rows), np.float32)
+    panel = np.empty((4, rows), np.float32)
+    mean_g = np.empty(d, np.float32)
+    mean_v = np.empty(d, np.float32)
+    scale = np.empty(c, np.float32)
+    total = np.zeros((c, h, w), np.float32)
+    mass = np.zeros((h, w), np.float32)
+    spread = np.zeros((h, w), np.float32)
+    count = np.zeros((h, w), np.int32)
+    for stage in range(2):
+      stride = step * (2 - stage)
+      for cy in range(0, h - PATCH + stride, stride):
+        y = min(cy, h - PATCH)
+        for cx in range(0, w - PATCH + stride, stride):
+            x = min(cx, w - PATCH)
+            if _covered(count, y, x, cover):
+                continue
+            for q in range(c):
+                s = np.float32(0.0)
+                for i in range(PATCH):
+                    for j in range(PATCH):
+                        s += variance[t, q, y + i, x + j]
+                scale[q] = np.float32(8.0) / np.sqrt(s + np.float32(1e-8))
+            o, m = search(
+                luma, forward, backward, t, y, x, reach, own_radius, radius, own, group, ref, lanes, near, place, ranks
+            )
+            _gather(guide, place, m, scale, g)
+            _gather(noisy, place, m, scale, v)
+            share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result, tune)
+            weight = np.float32(1.0) / (share + tune[2])
+            _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
+    for q in range(c):
+        for i in range(h):
+            for k in range(w):
+                out[q, i, k] = total[q, i, k] / mass[i, k]
+                out_variance[q, i, k] = variance[t, q, i, k] * spread[i, k] / mass[i, k]
+
+
+@parallel_kernel
+def restore_frames(
+    noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats,
+    start: int, stop: int,
+    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats, tune: Floats,
+    out: Floats, out_variance: Floats,
+) -> None:
+    """Posterior mean of the patches of frames ``start`` to ``stop``, one owner per frame.
+
+    ``noisy``, ``guide``, ``variance`` are ``(n, c, h, w)``; ``luma`` is the guide's first plane padded by `LANES`
+    columns; ``out`` and ``out_variance`` are ``(stop - start, c, h, w)``.
+    """
+    for index in numba.prange(stop - start):
+        _restore_frame(
+            noisy, guide, variance, luma, forward, backward, start + index,
+            reach, group, own, own_radius, radius, step, cover, window, tune, out[index], out_variance[index],
+        )

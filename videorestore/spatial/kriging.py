@@ -1,0 +1,153 @@
+"""Local simple kriging: the Gaussian posterior of a missing pixel given its nearest known neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.errors import InputError
+from videorestore.spatial._kernels_kriging import krige_pixels
+from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
+
+SMOOTHING = 3.0
+"""Sigma of the Gaussian window that takes the local mean away before kriging, in pixels."""
+
+
+def matern(distance: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    """Matern-3/2 correlation at these distances."""
+    scaled = np.sqrt(3.0) * distance / length
+    correlation: NDArray[np.float64] = (1.0 + scaled) * np.exp(-scaled)
+    return correlation
+
+
+def krige(
+    values: FloatArray,
+    known: Mask,
+    *,
+    targets: Mask | None = None,
+    length: float = 3.0,
+    nugget: float = 0.01,
+    neighbours: int = 16,
+    radius: int = 5,
+    gap: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior of a field with mean zero and Matern-3/2 covariance from its nearest known pixels.
+
+    Parameters
+    ----------
+    values : ndarray, shape (height, width) or (height, width, channels)
+        Residuals about a mean that the caller has taken away. Unknown ones are never read and may be NaN.
+    known : ndarray of bool, shape (height, width)
+    targets : ndarray of bool, shape (height, width), optional
+        Where to predict; by default the unknown pixels.
+    length, nugget : float
+        Length scale in pixels, and variance of the noise of a known pixel in units of the field's variance.
+    neighbours, radius : int
+        At most so many known pixels, the nearest first, no farther than the radius.
+    gap : ndarray, shape (height, width), optional
+        Known pixels nearer to a target than its gap are left out, as if a hole of that size were there.
+        A known target is then predicted from the others only.
+
+    Returns
+    -------
+    mean : ndarray, shape of values
+        At the targets the prediction (zero where nothing is near); elsewhere the values, zero where unknown.
+    sd : ndarray, shape (height, width)
+        Posterior standard deviation in units of the field's own: 1 where nothing is near, 0 off the targets.
+    """
+    if values.ndim not in (2, 3) or known.shape != values.shape[:2]:
+        raise InputError(
+            f"known must have the height and width of the values {values.shape}, got {known.shape}; "
+            "crop them alike."
+        )
+    if length <= 0 or nugget < 0 or neighbours < 1 or radius < 1:
+        raise InputError(
+            f"length must be positive, nugget >= 0, neighbours and radius >= 1, got {length}, {nugget}, "
+            f"{neighbours}, {radius}; change them."
+        )
+    known = np.asarray(known, np.bool_)
+    wanted = ~known if targets is None else np.asarray(targets, np.bool_)
+    field = np.asarray(values, np.float32).reshape(*known.shape, -1)
+    mean = np.where(known[..., None], field, np.float32(0))
+    sd = np.zeros(known.shape, np.float32)
+    rows, columns = np.nonzero(wanted)
+    if len(rows):
+        offsets, table = _geometry(length, radius)
+        spare = np.zeros(known.shape, np.float32) if gap is None else np.asarray(gap, np.float32)
+        if gap is not None:
+            # A target's own value is never its neighbour when something is left out.
+            offsets = offsets[1:]
+        at = np.empty((len(rows), field.shape[2]), np.float32)
+        variance = np.empty(len(rows), np.float32)
+        krige_pixels(
+            np.ascontiguousarray(field), np.ascontiguousarray(known), rows, columns, offsets, table, spare,
+            float(nugget), min(int(neighbours), len(offsets)), at, variance,
+        )  # fmt: skip
+        mean[rows, columns] = at
+        sd[rows, columns] = np.sqrt(variance)
+    return mean.reshape(values.shape), sd
+
+
+def fill(
+    image: FloatArray, known: Mask, *, targets: Mask | None = None, neighbours: int = 16, radius: int = 5
+) -> tuple[FloatArray, FloatArray]:
+    """Spatial fill: membrane, normalised Gaussian mean, and local kriging of the rest.
+
+    Parameters
+    ----------
+    image : ndarray, shape (height, width, channels)
+        Unknown pixels are never read and may be NaN.
+    known : ndarray of bool, shape (height, width)
+    targets : ndarray of bool, shape (height, width), optional
+        Where kriging is wanted, by default the unknown pixels; other unknown pixels get the smooth part only.
+    neighbours, radius : int
+        As in `krige`.
+
+    Returns
+    -------
+    filled : ndarray, shape (height, width, channels)
+        Known pixels as they are.
+    sd : ndarray, shape (height, width, channels)
+        Zero at known pixels.
+    """
+    known = np.asarray(known, np.bool_)
+    image = np.asarray(image, np.float32)
+    if known.all():
+        return image.copy(), np.zeros_like(image)
+    trust = known.astype(np.float32)
+    membrane = push_pull(image, trust)
+    smooth = gaussian_mean(image, trust, SMOOTHING, fallback=membrane)
+    rest = np.where(known[..., None], image - smooth, np.float32(0))
+    # The field's variance is that of the known residuals around; far from all of them, that of the picture.
+    overall = _variance(rest, known) + np.float32(1.0)
+    local = gaussian_mean(rest * rest, trust, 2 * SMOOTHING, fallback=overall)
+    if targets is None:
+        targets = ~known
+    detail, share = krige(rest, known, targets=targets & ~known, neighbours=neighbours, radius=radius)
+    filled = np.where(known[..., None], image, smooth + detail)
+    # Outside the window the membrane itself drifts: its error grows with the distance to what is known.
+    cover = np.clip(blur(trust, 2 * SMOOTHING), 0, 1)[..., None]
+    spread = _variance(image, known) * (1 - cover) ** 2
+    variance = local * (share * share)[..., None] + np.float32(0.5) * spread
+    sd = np.where(known[..., None], np.float32(0), np.sqrt(variance))
+    return filled.astype(np.float32), sd.astype(np.float32)
+
+
+def _variance(field: FloatArray, known: Mask) -> FloatArray:
+    """Variance of the known pixels, per channel."""
+    if not known.any():
+        return np.full(field.shape[2], 255.0**2 / 12, np.float32)
+    return np.asarray(field[known].var(axis=0, dtype=np.float64), np.float32)
+
+
+def _geometry(length: float, radius: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Offsets within the radius by distance, and the covariance at every pair of |dy|, |dx|."""
+    span = np.arange(-radius, radius + 1)
+    dy, dx = np.meshgrid(span, span, indexing="ij")
+    squared = (dy**2 + dx**2).ravel()
+    order = np.argsort(squared, kind="stable")
+    order = order[squared[order] <= radius * radius]
+    offsets = np.stack([dy.ravel(), dx.ravel()], axis=1)[order].astype(np.int64)
+    reach = np.arange(2 * radius + 1, dtype=np.float64)
+    return offsets, matern(np.hypot(reach[:, None], reach[None, :]), length)

@@ -1,0 +1,119 @@
+"""The noise of a clip as a value: how large, how it grows with the signal, what clipping at 0 and 255 does to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray
+
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Gaussian noise with variance ``offset + slope * signal``, on the 0..255 scale.
+
+    Attributes
+    ----------
+    sd : float
+        Standard deviation at the brightness that is usual in the clip; 0 where no noise was found.
+    low, high : float
+        95 % interval of ``sd``.
+    offset, slope : float
+        Of the variance against the signal (0..255).
+    per_channel : tuple of float
+        Standard deviation of each channel by itself.
+    trustworthy : bool
+        False where too little of the clip could be measured, or structure could not be told from noise.
+    clipped : bool
+        The noise was added before the clip was cut at 0 and 255, so that dark and bright places are biased.
+    codec : bool
+        The noise went through a lossy codec: chroma is smooth, flat blocks are frozen.
+    """
+
+    sd: float
+    low: float = 0.0
+    high: float = 0.0
+    offset: float = 0.0
+    slope: float = 0.0
+    per_channel: tuple[float, ...] = ()
+    trustworthy: bool = True
+    clipped: bool = False
+    codec: bool = False
+
+    @classmethod
+    def white(cls, sd: float, *, clipped: bool = True) -> Noise:
+        """Noise of one standard deviation everywhere, as a user states it."""
+        return cls(sd=sd, low=sd, high=sd, offset=sd * sd, clipped=clipped)
+
+    def scaled(self, factor: float) -> Noise:
+        """The same noise with its standard deviation multiplied."""
+        f = float(factor)
+        return replace(
+            self,
+            sd=self.sd * f,
+            low=self.low * f,
+            high=self.high * f,
+            offset=self.offset * f * f,
+            slope=self.slope * f * f,
+            per_channel=tuple(v * f for v in self.per_channel),
+        )
+
+    def variance(self, signal: FloatArray) -> FloatArray:
+        """Variance of a sample whose mean, as observed, is ``signal``; less near 0 and 255 where it is clipped."""
+        if self.offset <= 0 and self.slope == 0:
+            return np.zeros_like(signal, dtype=np.float32)
+        if not self.clipped:
+            if self.slope == 0:
+                return np.full_like(signal, self.offset, dtype=np.float32)
+            return np.asarray(_raw(self.offset, self.slope, np.asarray(signal, np.float32)), dtype=np.float32)
+        _, mean, variance = clipping_table(self.offset, self.slope)
+        return _look_up(signal, mean, variance)
+
+    def unclip(self, mean: FloatArray) -> FloatArray:
+        """The signal in 0..255 whose clipped noisy samples have this mean."""
+        if not self.clipped or (self.offset <= 0 and self.slope == 0):
+            return np.asarray(mean, dtype=np.float32)
+        signal, observed, _ = clipping_table(self.offset, self.slope)
+        return _look_up(mean, observed, np.clip(signal, 0.0, 255.0))
+
+
+def _raw(offset: float, slope: float, signal: NDArray[np.floating]) -> NDArray[np.floating]:
+    floor = max(offset, 0.0) * 0.1 + max(offset + 255.0 * slope, 0.0) * 0.02 + 1e-6
+    return np.maximum(offset + slope * np.clip(signal, 0.0, 255.0), floor)
+
+
+def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
+    """Signal, and mean and variance of its noisy samples clipped to 0..255 (closed form of a clipped normal)."""
+    from scipy.special import ndtr
+
+    edge = 4.0 * float(np.sqrt(max(offset, offset + 255.0 * slope, 1e-6)))
+    signal = np.concatenate(
+        [np.linspace(-edge, 0.0, 400, endpoint=False), np.linspace(0.0, 255.0, 1021), np.linspace(255.0, 255.0 + edge, 401)[1:]]
+    )
+    sd = np.sqrt(_raw(offset, slope, signal))
+    low, high = (0.0 - signal) / sd, (255.0 - signal) / sd
+    below, above = ndtr(low), ndtr(-high)
+    inside = 1.0 - below - above
+    d_low, d_high = (np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) for z in (low, high))
+    mean = 255.0 * above + signal * inside + sd * (d_low - d_high)
+    second = (
+        255.0**2 * above
+        + (signal**2 + sd**2) * inside
+        + 2 * signal * sd * (d_low - d_high)
+        + sd**2 * (low * d_low - high * d_high)
+    )
+    return signal, np.maximum.accumulate(mean), np.maximum(second - mean**2, 0.0)
+
+
+def _look_up(values: FloatArray, grid: Table, results: Table, size: int = 4096) -> FloatArray:
+    """Piecewise linear ``results`` at ``values``, by an even table over -16..271 so that it is quick."""
+    even = np.linspace(-16.0, 271.0, size)
+    table = np.interp(even, grid, results).astype(np.float32)
+    place = (np.clip(values, -16.0, 271.0) + np.float32(16.0)) * np.float32((size - 1) / 287.0)
+    index = np.minimum(place.astype(np.int32), size - 2)
+    rest = place - index
+    return np.asarray(table[index] + rest * (table[index + 1] - table[index]), dtype=np.float32)

@@ -1,0 +1,126 @@
+"""From steps to a planned restoration: which model, which pieces, which shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from videorestore.media.outputs import OutputShape
+from videorestore.media.source import Source
+from videorestore.media.streams import Span
+from videorestore.tasks.choose import Choice
+from videorestore.tasks.engines import MotionEngine
+from videorestore.tasks.options import Common
+from videorestore.tasks.pieces import core_length
+from videorestore.tasks.pipeline import CONTEXT, Restoration, Steps, plan_pieces
+from videorestore.tasks.scan import Scan
+from videorestore.tasks.timeline import Slot
+
+MOTION_BYTES = 420
+"""Bytes that the motion engine holds for each pixel of each frame it reads, measured."""
+
+CURVE_BYTES = 60
+"""The same for the curve engine."""
+
+MOTION_CORE = 40
+CURVE_CORE = 600
+
+
+def identity_slots(scan: Scan) -> tuple[Slot, ...]:
+    """The output has the frames and times of the input."""
+    return tuple(
+        Slot(time=t, duration=d, place=t, after=i, source=i)
+        for i, t, d in zip(range(scan.start, scan.stop), scan.times, scan.durations)
+    )
+
+
+def renumber(slots: tuple[Slot, ...], start: int) -> tuple[Slot, ...]:
+    """Slots made from the times of a range, with frame numbers of the whole source."""
+    if start == 0:
+        return slots
+    return tuple(
+        replace(s, after=s.after + start, source=None if s.source is None else s.source + start)
+        for s in slots
+    )
+
+
+def rebase(slots: tuple[Slot, ...], origin: Fraction) -> tuple[Slot, ...]:
+    """Slots whose output begins at 0; the place in the source stays."""
+    return tuple(replace(s, time=s.time - origin) for s in slots)
+
+
+def assemble(
+    verb: str,
+    source: Source,
+    scan: Scan,
+    steps: Steps,
+    options: Common,
+    choice: Choice,
+    budget: int,
+    findings: dict[str, Any] | None = None,
+    losses: tuple[str, ...] = (),
+) -> Restoration:
+    """Cut the work into pieces and say what the output looks like."""
+    engine = MotionEngine(options.quality)
+    halo = CONTEXT
+    if steps.noise is not None:
+        halo += engine.denoise_reach
+    if steps.masks is not None:
+        halo += engine.inpaint_reach
+    size = {"height": source.height, "width": source.width, "budget": budget}
+    core = core_length(**size, halo=halo, bytes_per_pixel=MOTION_BYTES, at_most=MOTION_CORE)
+    curve_core = core_length(**size, halo=halo, bytes_per_pixel=CURVE_BYTES, at_most=CURVE_CORE, at_least=8)
+    pieces = plan_pieces(
+        scan.shots, choice.models, steps.missing, core=core, curve_core=curve_core, halo=halo
+    )
+    slots = steps.slots
+    if scan.start > 0:
+        slots = rebase(slots, slots[0].time)
+        steps = replace(steps, slots=slots)
+    n = len(slots)
+    span = slots[-1].time + slots[-1].duration - slots[0].time
+    return Restoration(
+        verb=verb,
+        pieces=pieces,
+        shape=OutputShape(
+            info=source.info,
+            height=source.height,
+            width=source.width,
+            n_frames=n,
+            fps=n / span if span else None,
+        ),
+        steps=steps,
+        shots=scan.shots,
+        models=choice.models,
+        times=scan.index.times,
+        findings={**facts_of(scan), **choice.findings, **(findings or {})},
+        losses=(*decoding_losses(scan), *losses),
+        span=span_of(scan),
+    )
+
+
+def span_of(scan: Scan) -> Span | None:
+    """The part of the source's time that the output covers; None where it is all of it."""
+    if scan.stop - scan.start == len(scan.index):
+        return None
+    return Span(start=scan.times[0], stop=scan.times[-1] + scan.durations[-1])
+
+
+def facts_of(scan: Scan) -> dict[str, Any]:
+    """What the record says of the input."""
+    return {
+        "noise_sd": round(scan.noise.sd, 3),
+        "cuts": [c for c in scan.survey.cuts if scan.start < c < scan.stop],
+    }
+
+
+def decoding_losses(scan: Scan) -> tuple[str, ...]:
+    """What was lost before we came."""
+    lines = list(scan.index.losses)
+    corrupt = [i for i, s in enumerate(scan.index.statuses) if s == "corrupt"]
+    if corrupt:
+        lines.append(
+            f"the decoder marks {len(corrupt)} frames as corrupt: {', '.join(map(str, corrupt[:12]))}"
+        )
+    return tuple(lines)

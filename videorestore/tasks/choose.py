@@ -1,0 +1,158 @@
+"""``--model auto``: hide frames, or noise, from both models and take the better one, shot by shot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from videorestore.clip import FloatArray
+from videorestore.media.source import Source
+from videorestore.spatial.noise import Noise
+from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
+from videorestore.tasks.options import Common
+from videorestore.tasks.scan import Scan, read_pixels, shrink
+from videorestore.tasks.work import Progress, silent
+
+Job = Literal["denoise", "interpolate", "inpaint"]
+
+TRIAL_FRAMES = 41
+TRIAL_SIDE = 288
+TRIAL_SHOTS = 8
+HIDE_EVERY = 4
+SHORTEST = 6
+"""A shot with fewer good frames has no room for a trial, nor for a curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What the models reached on hidden frames of one shot; sums, so that shots can be added up."""
+
+    hidden: int
+    squares: Mapping[str, float]
+    inside: Mapping[str, float]
+    values: int
+
+    def psnr(self, model: str) -> float:
+        """PSNR in dB over all hidden values."""
+        return 10 * float(np.log10(255.0**2 / max(self.squares[model] / self.values, 1e-4)))
+
+    def coverage(self, model: str) -> float:
+        """Share of hidden values within 1.96 sd."""
+        return self.inside[model] / self.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model of every shot, and why."""
+
+    models: tuple[str, ...]
+    findings: dict[str, Any] = field(default_factory=dict)
+
+
+def choose(
+    source: Source,
+    found: Scan,
+    options: Common,
+    job: Job,
+    noise: Noise,
+    progress: Progress = silent,
+    *,
+    avoid: frozenset[int] = frozenset(),
+) -> Choice:
+    """Choose a model for every shot.
+
+    Parameters
+    ----------
+    job : {"denoise", "interpolate", "inpaint"}
+        What it is chosen for.
+    avoid : frozenset of int
+        Frames that must not be learnt from, besides those without content.
+    """
+    bad = found.worthless | avoid
+    good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
+    fixed: str | None = None if options.model == "auto" else options.model
+    order = sorted(range(len(good)), key=lambda k: -len(good[k]))
+    tested = [k for k in order if len(good[k]) >= SHORTEST][: 1 if fixed else TRIAL_SHOTS]
+    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine(options.quality)}
+    if fixed:
+        engines = {fixed: engines[fixed]}
+    trials: dict[int, Trial] = {}
+    for step, k in enumerate(tested):
+        progress("trying the models on hidden frames", step, len(tested))
+        trials[k] = hide_frames(source, found, good[k], engines, noise)
+    picks = {k: fixed or _better(t) for k, t in trials.items()}
+    usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
+    models = tuple(
+        fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
+        for k in range(len(good))
+    )
+    names = sorted(set(models)) if models else ["motion"]
+    findings: dict[str, Any] = {"model": names[0] if len(names) == 1 else "mixed"}
+    if len(names) > 1:
+        findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(found.shots, models)]
+    if trials:
+        findings["self_test"] = _summary(trials, picks, list(engines))
+    return Choice(models=models, findings=findings)
+
+
+def _better(trial: Trial) -> str:
+    return "curve" if trial.psnr("curve") > trial.psnr("motion") else "motion"
+
+
+def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
+    values = sum(t.values for t in trials.values())
+    total = Trial(
+        hidden=sum(t.hidden for t in trials.values()),
+        squares={m: sum(t.squares[m] for t in trials.values()) for m in [*names, "linear"]},
+        inside={m: sum(t.inside[m] for t in trials.values()) for m in names},
+        values=values,
+    )
+    squares = sum(t.squares[picks[k]] for k, t in trials.items())
+    inside = sum(t.inside[picks[k]] for k, t in trials.items())
+    summary: dict[str, Any] = {
+        "hidden": total.hidden,
+        "psnr": round(10 * float(np.log10(255.0**2 / max(squares / values, 1e-4))), 2),
+        "coverage95": round(inside / values, 4),
+    }
+    for name in names:
+        summary[f"{name}_psnr"] = round(total.psnr(name), 2)
+    summary["linear_psnr"] = round(total.psnr("linear"), 2)
+    return summary
+
+
+def hide_frames(
+    source: Source, found: Scan, good: list[int], engines: Mapping[str, Engine], noise: Noise
+) -> Trial:
+    """Hide every fourth frame of a stretch and let the models make it.
+
+    A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
+    """
+    middle = len(good) // 2
+    low = max(0, middle - TRIAL_FRAMES // 2)
+    numbers = good[low : low + TRIAL_FRAMES]
+    frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], TRIAL_SIDE) for i in numbers])
+    clock = np.array([float(found.index.times[i]) for i in numbers])
+    return score_hidden(frames, clock, engines, noise)
+
+
+def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
+    """Score engines on every fourth of these frames."""
+    hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
+    kept = np.setdiff1d(np.arange(len(frames)), hidden)
+    truth = np.nan_to_num(frames[hidden], nan=128.0)
+    base = np.nan_to_num(frames[kept], nan=128.0)
+    squares: dict[str, float] = {}
+    inside: dict[str, float] = {}
+    for name, engine in engines.items():
+        made, sd, _ = engine.interpolate(base, clock[kept], clock[hidden])
+        error = np.abs(made - truth)
+        squares[name] = float(np.sum(error * error, dtype=np.float64))
+        inside[name] = float(np.sum(error <= 1.96 * np.sqrt(sd * sd + noise.sd**2) + 0.5))
+    before, after = frames[hidden - 1], frames[hidden + 1]
+    share = ((clock[hidden] - clock[hidden - 1]) / (clock[hidden + 1] - clock[hidden - 1])).astype(np.float32)
+    blend = before + share[:, None, None, None] * (after - before)
+    squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
+    return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size)

@@ -1,0 +1,136 @@
+"""The two models behind one face: the electroGP along fixed pixels, and the same posterior along motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.spatial.noise import Noise
+from videorestore.tasks.options import Quality
+
+Clock = NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """What the pipeline asks of a model. Frames are ``(n, h, w, c)`` float32 on the 0..255 scale."""
+
+    @property
+    def denoise_reach(self) -> int: ...
+    @property
+    def inpaint_reach(self) -> int: ...
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Posterior mean and sd of ``frames[start:stop]``, and x of all frames where there is one."""
+        ...
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """``frames[start:stop]`` with the masked pixels regenerated, and their sd (0 where kept)."""
+        ...
+
+    def interpolate(
+        self, frames: FloatArray, times: Clock, targets: Clock
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Frames at new times with their sd, and their x where there is one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MotionEngine:
+    """Along motion-compensated tracks."""
+
+    quality: Quality = "default"
+
+    @property
+    def denoise_reach(self) -> int:
+        """Frames on each side that denoising reads."""
+        from videorestore.motion import denoise
+
+        return denoise.REACH
+
+    @property
+    def inpaint_reach(self) -> int:
+        """Frames on each side that inpainting reads."""
+        from videorestore.motion import inpaint
+
+        return inpaint.REACH
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.denoise`."""
+        from videorestore.motion.denoise import denoise
+
+        mean, sd = denoise(frames, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+        return mean, sd, None
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Engine.inpaint`."""
+        from videorestore.motion.inpaint import inpaint
+
+        return inpaint(frames, masks, start=start, stop=stop)
+
+    def interpolate(
+        self, frames: FloatArray, times: Clock, targets: Clock
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.interpolate`."""
+        from videorestore.motion.interpolate import interpolate
+
+        made = interpolate(frames, times, targets, quality=self.quality)
+        return made.frames, made.sd, None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveEngine:
+    """One electroGP through the frames, pixels in place."""
+
+    @property
+    def denoise_reach(self) -> int:
+        """A curve learns from all frames that it is given."""
+        return 0
+
+    @property
+    def inpaint_reach(self) -> int:
+        """A curve learns from all frames that it is given."""
+        return 0
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.denoise`."""
+        from videorestore.curve import denoise
+
+        result = denoise(frames, sigma=noise.sd, strength=strength)
+        return result.frames[start:stop], result.sd[start:stop], result.x
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Engine.inpaint`."""
+        from videorestore.curve import inpaint
+
+        result = inpaint(frames, masks)
+        return result.frames[start:stop], result.sd[start:stop]
+
+    def interpolate(
+        self, frames: FloatArray, times: Clock, targets: Clock
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.interpolate`."""
+        from videorestore.curve import upsample
+
+        result = upsample(frames, times, targets)
+        return result.frames, result.sd, result.x
+
+
+def engine_for(model: str, quality: Quality) -> Engine:
+    """The engine of a model by name."""
+    return CurveEngine() if model == "curve" else MotionEngine(quality)

@@ -1,0 +1,139 @@
+"""``fill``: whole frames that are missing or worthless."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from videorestore.errors import InputError
+from videorestore.media.source import Source
+from videorestore.tasks.assemble import assemble, renumber
+from videorestore.tasks.choose import choose
+from videorestore.tasks.count import count_absent
+from videorestore.tasks.options import FillOptions, Insertion
+from videorestore.tasks.pipeline import Restoration, Steps
+from videorestore.tasks.scan import Scan, scan
+from videorestore.tasks.timeline import Gap, has_room, usual_step, with_insertions
+from videorestore.tasks.work import Progress, silent
+
+LONGEST_GAP = 240
+"""A hole in the times that is longer than this is a pause, not a loss."""
+
+
+def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
+    """Plan ``fill``: which frames are worthless, which are absent, and how many."""
+    found = scan(source, options.span, progress)
+    missing = worthless_frames(found, options.missing)
+    choice = choose(source, found, options, "interpolate", found.noise, progress, avoid=missing)
+    insertions = options.insert
+    if options.missing is None and not insertions:
+        insertions = time_gaps(found)
+    gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
+
+    def planned(missing: frozenset[int], gaps: tuple[Gap, ...], refused: tuple[str, ...]) -> Restoration:
+        slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+        steps = Steps(slots=slots, missing=missing, untouched=found.lost - missing, quality=options.quality)
+        findings: dict[str, Any] = {"inserted": inserted} if inserted else {}
+        return assemble("fill", source, found, steps, options, choice, budget, findings, (*losses, *refused))
+
+    work = planned(missing, gaps, ())
+    if options.max_sd is None:
+        return work
+    unsure = unsure_places(source, work, options.max_sd, progress)
+    if not unsure:
+        return work
+    left = frozenset(missing - {i for i, s in unsure if s})
+    kept = tuple(g for g in gaps if (g.after + found.start, False) not in unsure)
+    lines = tuple(f"frame {i}: not filled, its sd would exceed {options.max_sd:g}" for i, _ in sorted(unsure))
+    return planned(left, kept, lines)
+
+
+def unsure_places(
+    source: Source, work: Restoration, max_sd: float, progress: Progress
+) -> set[tuple[int, bool]]:
+    """Places whose new frames would have a larger sd: (frame, True) to regenerate, (frame, False) to insert after."""
+    places: set[tuple[int, bool]] = set()
+    for piece in work.pieces:
+        slots = [s for s in work.steps.slots if piece.start <= s.after < piece.stop]
+        if all(s.source is not None and s.source not in work.steps.missing for s in slots):
+            continue
+        progress("judging what can be filled", piece.index, len(work.pieces))
+        for slot, made in zip(slots, work.make(source, piece)):
+            unsure = made.doubtful or (made.sd_map is not None and float(made.sd_map.mean()) > max_sd)
+            if made.origin in ("filled", "interpolated") and unsure:
+                places.add((slot.after, slot.source is not None))
+    return places
+
+
+def worthless_frames(found: Scan, listed: tuple[int, ...] | None) -> frozenset[int]:
+    """Frames to regenerate; checks a list given by the user."""
+    n = len(found.index)
+    if listed is None:
+        missing = found.worthless
+    else:
+        beyond = [i for i in listed if not 0 <= i < n]
+        if beyond:
+            raise InputError(
+                f"--missing must name frames of the clip (0 to {n - 1}), got {beyond[0]}; count from 0."
+            )
+        missing = frozenset(i for i in listed if found.start <= i < found.stop)
+    if missing and len(missing) >= found.stop - found.start:
+        raise InputError(
+            f"some frames must be good to fill from, all {found.stop - found.start} are missing; check --missing."
+        )
+    return missing
+
+
+def time_gaps(found: Scan) -> tuple[Insertion, ...]:
+    """Holes in the presentation times of a clip whose rate is otherwise even."""
+    times = found.times
+    if len(times) < 4:
+        return ()
+    step = usual_step(times, found.durations)
+    gaps = []
+    even = sum(abs((b - a) - step) * 10 <= step for a, b in zip(times[:-1], times[1:]))
+    if even < 0.8 * (len(times) - 1):
+        return ()
+    for i, (a, b) in enumerate(zip(times[:-1], times[1:])):
+        count = round((b - a) / step) - 1
+        if 1 <= count <= LONGEST_GAP:
+            gaps.append(Insertion(after=found.start + i, count=count))
+    return tuple(gaps)
+
+
+def resolve_insertions(
+    source: Source, found: Scan, insertions: tuple[Insertion, ...], progress: Progress
+) -> tuple[tuple[Gap, ...], list[dict[str, Any]], tuple[str, ...]]:
+    """Counts of all insertions; ``?`` is estimated, with its probability."""
+    gaps: list[Gap] = []
+    record: list[dict[str, Any]] = []
+    losses: list[str] = []
+    n = len(found.index)
+    for insertion in insertions:
+        after = insertion.after
+        if not 0 <= after < n - 1:
+            raise InputError(
+                f"--insert must name a frame with a successor (0 to {n - 2}), got {after}; count from 0."
+            )
+        if not found.start <= after < found.stop - 1:
+            continue
+        local = after - found.start
+        entry: dict[str, Any] = {"after": after}
+        if insertion.count is None:
+            counted = count_absent(source, found, after, progress)
+            count = counted.count
+            entry |= {
+                "count": count,
+                "probability": round(counted.probability, 3),
+                "probabilities": {str(k): round(p, 4) for k, p in counted.table.items()},
+            }
+        else:
+            count = insertion.count
+            entry["count"] = count
+        record.append(entry)
+        if any(after + 1 == a for a, _ in found.shots):
+            losses.append(f"frame {after} is the last before a cut: the nearer frame is repeated there")
+        if count:
+            gaps.append(
+                Gap(after=local, count=count, shift=not has_room(found.times, found.durations, local, count))
+            )
+    return tuple(gaps), record, tuple(losses)

@@ -1,0 +1,56 @@
+"""``inpaint``: pixels that are missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from videorestore.errors import InputError
+from videorestore.media.source import Source
+from videorestore.tasks.assemble import assemble, identity_slots
+from videorestore.tasks.choose import choose
+from videorestore.tasks.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, load_masks
+from videorestore.tasks.options import InpaintOptions
+from videorestore.tasks.pipeline import Steps
+from videorestore.tasks.scan import Scan, scan
+from videorestore.tasks.work import Progress, Work, silent
+
+
+def plan(source: Source, options: InpaintOptions, budget: int, progress: Progress = silent) -> Work:
+    """Plan ``inpaint``: masks, model, pieces; loose frames are placed first."""
+    found = scan(source, options.span, progress)
+    masks = find_masks(source, found, options.mask)
+    if options.loose is not None:
+        from videorestore.tasks.loose import plan_loose
+
+        return plan_loose(source, found, options, masks, budget, progress)
+    choice = choose(source, found, options, "inpaint", found.noise, progress)
+    steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
+    return assemble("inpaint", source, found, steps, options, choice, budget)
+
+
+def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
+    """The masks as the option says; without one, NaN marks missing pixels."""
+    n = len(found.index)
+    if mask is None:
+        if source.info.format.depth != 32:
+            raise InputError(
+                "inpaint must know which pixels are missing, got no --mask; give a mask, --mask auto, or an array with NaN."
+            )
+        return NanMasks()
+    if isinstance(mask, str):
+        if mask == "auto":
+            return FoundMasks(noise_sd=found.noise.sd)
+        return load_masks(mask, n_frames=n, height=source.height, width=source.width)
+    bits = np.asarray(mask).astype(bool)
+    shapes = [(source.height, source.width), (n, source.height, source.width)]
+    if bits.shape not in shapes:
+        raise InputError(
+            f"mask must have shape {shapes[0]} or {shapes[1]} like the clip, got {bits.shape}; crop or resize the mask."
+        )
+    if bits.all():
+        raise InputError(
+            "the mask must leave pixels to work from, everything is masked; True marks missing pixels."
+        )
+    return ArrayMasks.of(bits)

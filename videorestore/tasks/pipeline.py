@@ -1,0 +1,338 @@
+"""The work of one piece: mend, denoise, fill and interpolate, in this order, on the frames of one shot.
+
+Damage goes first, because it would spread. Frames without content are left out of everything and made
+last, from cleaned neighbours; so are new frames between old ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame, Mask
+from videorestore.media.source import Source
+from videorestore.media.streams import Span
+from videorestore.spatial.noise import Noise
+from videorestore.tasks.engines import Engine, engine_for
+from videorestore.tasks.masks import MaskSource, Spot
+from videorestore.tasks.options import Quality
+from videorestore.tasks.pieces import Shot, cut_pieces
+from videorestore.tasks.timeline import Slot
+from videorestore.tasks.work import Made, Origin, OutputShape, Piece, Progress, silent
+
+DOUBT = 30.0
+"""Mean sd (0..255 scale) of a made frame above which nothing supports the guess."""
+
+CONTEXT = 2
+"""Frames on each side that a trajectory runs through."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What is to be done with a clip.
+
+    Attributes
+    ----------
+    slots : tuple of Slot
+        Every frame of the output.
+    missing : frozenset of int
+        Source frames whose content is worthless and is made anew.
+    untouched : frozenset of int
+        Source frames whose content is worthless and stays: nothing is learnt from them.
+    masks : MaskSource or None
+        Where damaged pixels are.
+    noise : Noise or None
+        None leaves the noise in.
+    strength : float
+    quality : {"fast", "default", "best"}
+    gains : mapping from frame number to (gain, offset), or None
+        Correction of flicker, before everything else.
+    """
+
+    slots: tuple[Slot, ...]
+    missing: frozenset[int] = frozenset()
+    untouched: frozenset[int] = frozenset()
+    masks: MaskSource | None = None
+    noise: Noise | None = None
+    strength: float = 1.0
+    quality: Quality = "default"
+    gains: Mapping[int, tuple[float, float]] | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Window:
+    """The good frames of a piece; ``numbers`` are their places in the source."""
+
+    numbers: list[int]
+    natives: dict[int, Frame]
+    pixels: FloatArray
+    masks: Mask | None
+    spots: tuple[tuple[Spot, ...], ...] = ()
+    sd: FloatArray | None = None
+    x: FloatArray | None = None
+
+    def position(self, number: int) -> int:
+        """Where the first good frame at or after ``number`` stands."""
+        return int(np.searchsorted(self.numbers, number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restoration:
+    """A planned restoration of a clip, as pieces. See `videorestore.tasks.work.Work`.
+
+    Attributes
+    ----------
+    shots : tuple of (start, stop)
+    models : tuple of str
+        "curve" or "motion" for each shot.
+    """
+
+    verb: str
+    pieces: tuple[Piece, ...]
+    shape: OutputShape
+    steps: Steps
+    shots: tuple[Shot, ...]
+    models: tuple[str, ...]
+    times: tuple[Fraction, ...]
+    findings: dict[str, Any]
+    losses: tuple[str, ...] = ()
+    span: Span | None = None
+
+    def output_counts(self) -> list[int]:
+        """How many frames each piece gives."""
+        starts = [p.start for p in self.pieces]
+        counts = [0] * len(self.pieces)
+        for slot in self.steps.slots:
+            counts[bisect_right(starts, slot.after) - 1] += 1
+        return counts
+
+    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+        """The frames of one piece, in output order."""
+        slots = [s for s in self.steps.slots if piece.start <= s.after < piece.stop]
+        if not self._touches(piece, slots):
+            yield from self._pass_through(source, piece, slots)
+            return
+        shot = next(k for k, (a, b) in enumerate(self.shots) if a <= piece.start < b)
+        engine = engine_for(self.models[shot], self.steps.quality)
+        window = self._read(source, piece)
+        if window.pixels.shape[0] == 0:
+            yield from self._without_support(source, piece, slots)
+            return
+        self._mend(window, engine, piece)
+        self._denoise(window, engine, piece)
+        yield from self._deliver(source, window, engine, piece, slots)
+
+    def _touches(self, piece: Piece, slots: list[Slot]) -> bool:
+        steps = self.steps
+        return (
+            steps.noise is not None
+            or steps.gains is not None
+            or any(s.source is None or s.source in steps.missing for s in slots)
+            or (steps.masks is not None and steps.masks.touches(piece.start, piece.stop))
+        )
+
+    @staticmethod
+    def _pass_through(source: Source, piece: Piece, slots: list[Slot]) -> Iterator[Made]:
+        for frame, slot in zip(source.frames(piece.start, piece.stop), slots):
+            yield _kept(frame, slot)
+
+    def _read(self, source: Source, piece: Piece) -> _Window:
+        steps = self.steps
+        numbers: list[int] = []
+        natives: dict[int, Frame] = {}
+        pictures: list[FloatArray] = []
+        for frame in source.frames(piece.read_start, piece.read_stop):
+            if piece.start <= frame.index < piece.stop:
+                natives[frame.index] = frame
+            if frame.index in steps.missing or frame.index in steps.untouched:
+                continue
+            picture = colour.working(frame)
+            if steps.gains is not None and frame.index in steps.gains:
+                gain, offset = steps.gains[frame.index]
+                picture = picture * np.float32(gain) + np.float32(offset)
+            numbers.append(frame.index)
+            pictures.append(picture)
+        pixels = np.stack(pictures) if pictures else np.empty((0, source.height, source.width, 1), np.float32)
+        if steps.masks is None or not numbers:
+            return _Window(numbers=numbers, natives=natives, pixels=pixels, masks=None)
+        found = steps.masks.read(numbers, pixels)
+        masks = found.masks | np.isnan(pixels).any(axis=-1)
+        return _Window(numbers=numbers, natives=natives, pixels=pixels, masks=masks, spots=found.spots)
+
+    def _core(self, window: _Window, piece: Piece, margin: int) -> tuple[int, int]:
+        """Positions of the good frames that the piece needs, with a margin on both sides."""
+        low = max(0, window.position(piece.start) - margin)
+        high = min(len(window.numbers), window.position(piece.stop) + margin)
+        return low, high
+
+    def _mend(self, window: _Window, engine: Engine, piece: Piece) -> None:
+        if window.masks is None or not window.masks.any():
+            window.masks = None
+            return
+        reach = engine.denoise_reach if self.steps.noise is not None else 0
+        low, high = self._core(window, piece, CONTEXT + reach)
+        mended, sd = engine.inpaint(window.pixels, window.masks, low, high)
+        window.pixels = window.pixels.copy()
+        window.pixels[low:high] = mended
+        window.sd = np.zeros_like(window.pixels)
+        window.sd[low:high] = sd
+
+    def _denoise(self, window: _Window, engine: Engine, piece: Piece) -> None:
+        if self.steps.noise is None:
+            return
+        low, high = self._core(window, piece, CONTEXT)
+        clean, sd, x = engine.denoise(window.pixels, self.steps.noise, self.steps.strength, low, high)
+        pixels = window.pixels.copy()
+        pixels[low:high] = clean
+        window.pixels = pixels
+        full = np.zeros_like(pixels)
+        full[low:high] = sd
+        window.sd = full if window.sd is None else np.maximum(window.sd, full)
+        window.x = x
+
+    def _deliver(
+        self, source: Source, window: _Window, engine: Engine, piece: Piece, slots: list[Slot]
+    ) -> Iterator[Made]:
+        fresh = [s for s in slots if s.source is None or s.source in self.steps.missing]
+        made = self._make_fresh(source, window, engine, piece, fresh)
+        for slot in slots:
+            if slot.source is not None and slot.source in self.steps.untouched:
+                yield _kept(window.natives[slot.source], slot)
+            elif slot.source is not None and slot.source not in self.steps.missing:
+                yield self._finish(window, slot)
+            else:
+                yield next(made)
+
+    def _finish(self, window: _Window, slot: Slot) -> Made:
+        """A source frame, changed as little as possible."""
+        assert slot.source is not None
+        like = window.natives[slot.source]
+        place = window.position(slot.source)
+        mask = None if window.masks is None else window.masks[place]
+        mended = mask is not None and bool(mask.any())
+        changed = self.steps.noise is not None or self.steps.gains is not None
+        x = None if window.x is None else float(window.x[place])
+        if not mended and not changed:
+            return replace(_kept(like, slot), x=x)
+        keep = None if changed or mask is None else ~mask
+        frame = colour.native(window.pixels[place], like, keep=keep)
+        sd = None if window.sd is None else window.sd[place]
+        origin: Origin = "mended" if mended else "denoised"
+        spots = window.spots[place] if window.spots else ()
+        return Made(
+            frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, damage=spots
+        )
+
+    def _make_fresh(
+        self, source: Source, window: _Window, engine: Engine, piece: Piece, slots: list[Slot]
+    ) -> Iterator[Made]:
+        """New frames, the ones between two good frames of this shot together; at the ends the nearest is repeated."""
+        if not slots:
+            return
+        clock = np.array([float(self.times[i]) for i in window.numbers])
+        inner = [s for s in slots if clock[0] <= float(s.place) <= clock[-1]]
+        results: dict[Fraction, tuple[FloatArray, FloatArray, float | None]] = {}
+        if inner:
+            targets = np.array([float(s.place) for s in inner])
+            pictures, sds, xs = engine.interpolate(window.pixels, clock, targets)
+            for k, slot in enumerate(inner):
+                results[slot.place] = (pictures[k], sds[k], None if xs is None else float(xs[k]))
+        for slot in slots:
+            origin: Origin = "interpolated" if slot.source is None else "filled"
+            like = window.natives[max(i for i in window.natives if i <= slot.after)]
+            if slot.place in results:
+                picture, sd, x = results[slot.place]
+                doubtful = float(np.mean(sd)) > DOUBT
+                notes = ("nothing supports this frame: its sd is very large",) if doubtful else ()
+                frame = colour.native(picture, like)
+                yield Made(
+                    frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd,
+                    notes=notes, doubtful=doubtful,
+                )  # fmt: skip
+                continue
+            yield self._repeat(source, window, slot, like, origin, piece, clock)
+
+    def _repeat(
+        self,
+        source: Source,
+        window: _Window,
+        slot: Slot,
+        like: Frame,
+        origin: Origin,
+        piece: Piece,
+        clock: FloatArray,
+    ) -> Made:
+        """Beyond the last good frame of a shot: the nearer of the frames beside the cut."""
+        place = 0 if float(slot.place) < clock[0] else len(window.numbers) - 1
+        frame = colour.native(window.pixels[place], like)
+        following = piece.stop
+        at_cut = slot.source is None and following < len(self.times) and slot.after == following - 1
+        if at_cut and self.times[following] - slot.place < slot.place - self.times[slot.after]:
+            frame = next(iter(source.frames(following, following + 1)))
+        note = (
+            "cut: the nearer frame is repeated"
+            if at_cut
+            else "no frame on the other side: the nearest is repeated"
+        )
+        sd = np.full(window.pixels.shape[1:], DOUBT, np.float32)
+        return Made(
+            frame=_timed(frame, slot),
+            origin=origin,
+            source=slot.source,
+            sd_map=sd,
+            notes=(note,),
+            doubtful=not at_cut,
+        )
+
+    def _without_support(self, source: Source, piece: Piece, slots: list[Slot]) -> Iterator[Made]:
+        """A piece without one good frame in reach is passed through and flagged."""
+        frames = {f.index: f for f in source.frames(piece.start, piece.stop)}
+        note = "no good frame in reach: left as it is"
+        for slot in slots:
+            yield Made(
+                frame=_timed(frames[slot.after], slot),
+                origin="kept" if slot.source is not None else "interpolated",
+                source=slot.source,
+                notes=(note,),
+                doubtful=True,
+            )
+
+
+def _timed(frame: Frame, slot: Slot) -> Frame:
+    return frame.at(index=frame.index, time=slot.time, duration=slot.duration)
+
+
+def _kept(frame: Frame, slot: Slot) -> Made:
+    return Made(frame=_timed(frame, slot), origin="kept", source=slot.source)
+
+
+def plan_pieces(
+    shots: tuple[Shot, ...],
+    models: tuple[str, ...],
+    missing: frozenset[int],
+    *,
+    core: int,
+    curve_core: int,
+    halo: int,
+) -> tuple[Piece, ...]:
+    """Pieces of all shots; the halo counts good frames, so that a long missing run does not use it up."""
+    pieces: list[Piece] = []
+    for shot, model in zip(shots, models):
+        for piece in cut_pieces([shot], core=curve_core if model == "curve" else core, halo=0):
+            low, high = piece.start, piece.stop
+            count = 0
+            while low > shot[0] and count < halo:
+                low -= 1
+                count += low not in missing
+            count = 0
+            while high < shot[1] and count < halo:
+                count += high not in missing
+                high += 1
+            pieces.append(replace(piece, index=len(pieces), read_start=low, read_stop=high))
+    return tuple(pieces)

@@ -1,0 +1,124 @@
+"""``restore``: inspect, then fill what is missing, mend what is damaged, remove the noise that is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from videorestore.media.source import Source
+from videorestore.spatial.noise import Noise
+from videorestore.tasks.assemble import assemble, renumber
+from videorestore.tasks.choose import choose
+from videorestore.tasks.denoise import stated_noise
+from videorestore.tasks.fill import resolve_insertions, time_gaps
+from videorestore.tasks.masks import FoundMasks
+from videorestore.tasks.options import RestoreOptions, UpsampleOptions
+from videorestore.tasks.pipeline import Restoration, Steps
+from videorestore.tasks.scan import Scan, scan
+from videorestore.tasks.timeline import with_insertions
+from videorestore.tasks.upsample import new_slots
+from videorestore.tasks.work import Progress, silent
+
+LEAST_NOISE = 1.2
+"""Noise below this sd (0..255 scale) is not seen, and taking it away costs more than it gains."""
+
+CADENCE = 0.2
+"""More repeats than this share are the film's own rhythm (animation on twos, pulldown), not a fault."""
+
+SUSTAINED_FLICKER = 1.0
+"""Brightness steps (0..255 scale, rms) above which flicker is seen."""
+
+
+def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
+    """Plan ``restore`` from what is found; a clean clip has an empty plan."""
+    found = scan(source, options.span, progress)
+    notes: list[str] = []
+    missing = frames_to_fill(found, options, notes)
+    noise = noise_to_remove(found, options, notes)
+    masks = FoundMasks(noise_sd=found.noise.sd) if options.mend == "auto" else None
+    if masks is not None:
+        notes.append("mend: every frame is searched for dust, scratches and dropouts")
+    choice = choose(
+        source, found, options, "denoise" if noise else "interpolate", found.noise, progress, avoid=missing
+    )
+    inserted: list[dict[str, Any]] = []
+    losses: tuple[str, ...] = ()
+    if options.factor is not None or options.fps is not None:
+        faster = UpsampleOptions(factor=options.factor, fps=options.fps)
+        slots = new_slots(found, faster)
+        notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
+    else:
+        insertions = time_gaps(found) if options.fill == "auto" else ()
+        gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
+        slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+        if inserted:
+            notes.append(f"fill: {sum(e['count'] for e in inserted)} frames are absent from the times")
+    gains = flicker_to_remove(found, missing, notes)
+    steps = Steps(
+        slots=slots,
+        missing=missing,
+        untouched=found.lost - missing,
+        masks=masks,
+        noise=noise,
+        strength=options.strength,
+        quality=options.quality,
+        gains=gains,
+    )
+    findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
+    if noise is not None:
+        findings["noise_sd"] = round(noise.sd, 3)
+    if inserted:
+        findings["inserted"] = inserted
+    if found.survey.dropped:
+        findings["dropped"] = [
+            {"after": d.after, "count": d.count, "probability": round(d.probability, 3)}
+            for d in found.survey.dropped
+        ]
+    return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
+
+
+def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
+    """Frames without content; repeats only where they are the exception."""
+    if options.fill == "off":
+        return frozenset()
+    total = found.stop - found.start
+    missing = set(found.lost)
+    if found.repeats:
+        if len(found.repeats) <= CADENCE * total:
+            missing |= found.repeats
+        else:
+            notes.append(
+                f"fill: {len(found.repeats)} repeated frames are taken for the film's rhythm and stay"
+            )
+    if len(missing) >= total:
+        notes.append("fill: no frame has content to fill from")
+        return frozenset()
+    if missing:
+        notes.append(f"fill: {len(missing)} frames are black, broken, missing or repeated")
+    return frozenset(missing)
+
+
+def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:
+    """The noise model where denoising pays, else None."""
+    if options.denoise == "off":
+        return None
+    noise = stated_noise(found.noise, options.sigma)
+    wanted = options.denoise == "on" or options.sigma is not None
+    if noise.sd <= 0 or (not wanted and (noise.sd < LEAST_NOISE or not noise.trustworthy)):
+        return None
+    notes.append(f"denoise: sd {noise.sd:.1f} of 255")
+    return noise
+
+
+def flicker_to_remove(
+    found: Scan, missing: frozenset[int], notes: list[str]
+) -> dict[int, tuple[float, float]] | None:
+    """Gain and offset for every frame, where the brightness flickers."""
+    flicker = found.survey.flicker
+    if not flicker or flicker.get("rms", 0.0) < SUSTAINED_FLICKER:
+        return None
+    notes.append(f"deflicker: brightness steps of {flicker['rms']:.1f} of 255")
+    return {
+        found.start + k: (float(g), float(o))
+        for k, (g, o) in enumerate(found.survey.gains)
+        if found.start + k not in missing
+    }

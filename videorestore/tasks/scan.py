@@ -1,0 +1,178 @@
+"""One look at the whole clip before any work: times, cuts, bad frames, noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import cv2
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray
+from videorestore.detect.frames import Survey, survey
+from videorestore.detect.noise import estimate_noise
+from videorestore.errors import InputError
+from videorestore.media.source import FrameIndex, Source
+from videorestore.spatial.noise import Noise
+from videorestore.tasks.options import Span
+from videorestore.tasks.pieces import Shot, shots_between
+from videorestore.tasks.work import Progress, silent
+
+THUMBNAIL = 320
+"""Longest side of the pictures that cuts and bad frames are sought in."""
+
+NOISE_STRETCHES = 4
+NOISE_LENGTH = 3
+NOISE_SIDE = 1024
+"""The noise level is read off a few short stretches; of huge frames a central part is enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """What a clip is like.
+
+    Attributes
+    ----------
+    index : FrameIndex
+        Of the whole source.
+    start, stop : int
+        The frames that were asked for.
+    survey : Survey
+        Frame numbers in it are the source's.
+    noise : Noise
+    shots : tuple of (start, stop)
+    """
+
+    index: FrameIndex
+    start: int
+    stop: int
+    survey: Survey
+    noise: Noise
+    shots: tuple[Shot, ...]
+
+    @property
+    def times(self) -> tuple[Fraction, ...]:
+        """Times of the frames asked for."""
+        return self.index.times[self.start : self.stop]
+
+    @property
+    def durations(self) -> tuple[Fraction, ...]:
+        """Durations of the frames asked for."""
+        return self.index.durations[self.start : self.stop]
+
+    @property
+    def worthless(self) -> frozenset[int]:
+        """Frames without content of their own: missing, corrupt, black, garbage, repeats."""
+        return frozenset(self.repeats | self.lost)
+
+    @property
+    def repeats(self) -> frozenset[int]:
+        """Frames that only repeat the one before."""
+        return frozenset(self.survey.duplicates)
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """Frames whose picture is gone."""
+        bad = {i for i, s in enumerate(self.index.statuses) if s != "good"}
+        return frozenset(
+            (bad | set(self.survey.black) | set(self.survey.corrupt)) & set(range(self.start, self.stop))
+        )
+
+
+def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
+    """Frame numbers of ``--range``; a range beyond the clip is wrong usage."""
+    n = len(index)
+    if span is None:
+        return 0, n
+    if span.in_seconds:
+        origin = index.times[0]
+        low = Fraction(span.start or 0) + origin
+        high = None if span.stop is None else Fraction(span.stop) + origin
+        start = sum(t < low for t in index.times)
+        stop = n if high is None else sum(t < high for t in index.times)
+    else:
+        start = int(span.start or 0)
+        stop = n if span.stop is None else int(span.stop)
+    if not 0 <= start < stop <= n:
+        raise InputError(
+            f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
+        )
+    return start, stop
+
+
+def luma(pixels: FloatArray) -> FloatArray:
+    """Luma of working pixels, shape (h, w)."""
+    if pixels.shape[-1] == 1:
+        return np.ascontiguousarray(pixels[..., 0])
+    return np.asarray(pixels @ np.array([0.299, 0.587, 0.114], np.float32), np.float32)
+
+
+def shrink(image: FloatArray, side: int) -> FloatArray:
+    """The image with its longest side at most ``side``, by area averages."""
+    h, w = image.shape[:2]
+    scale = side / max(h, w)
+    if scale >= 1:
+        return image
+    size = (max(1, round(w * scale)), max(1, round(h * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small.reshape(size[1], size[0], *image.shape[2:]), np.float32)
+
+
+def scan(source: Source, span: Span | None = None, progress: Progress = silent) -> Scan:
+    """Look at every frame once, small, and at a few in full."""
+    progress("counting frames", 0, 0)
+    index = source.index()
+    if len(index) == 0:
+        raise InputError("the input must hold at least one frame, found none; check the file with inspect.")
+    start, stop = resolve_span(span, index)
+    total = stop - start
+
+    def thumbnails() -> Iterator[FloatArray]:
+        for k, frame in enumerate(source.frames(start, stop)):
+            progress("looking for cuts and bad frames", k, total)
+            yield shrink(colour.working(frame), THUMBNAIL)
+
+    times = np.array([float(t) for t in index.times[start:stop]])
+    found = survey(thumbnails(), times).shifted(start)
+    shots = shots_between(found.cuts, start, stop)
+    partial = Scan(index=index, start=start, stop=stop, survey=found, noise=Noise(sd=0.0), shots=shots)
+    progress("measuring the noise", 0, 1)
+    noise = measure_noise(source, shots, partial.worthless)
+    progress("measuring the noise", 1, 1)
+    return Scan(index=index, start=start, stop=stop, survey=found, noise=noise, shots=shots)
+
+
+def measure_noise(source: Source, shots: tuple[Shot, ...], worthless: frozenset[int]) -> Noise:
+    """Noise of the clip from a few stretches of neighbouring good frames."""
+    starts = [
+        i
+        for a, b in shots
+        for i in range(a, b - NOISE_LENGTH + 1)
+        if not any(j in worthless for j in range(i, i + NOISE_LENGTH))
+    ]
+    length = NOISE_LENGTH
+    if not starts:
+        length = 1
+        starts = [i for a, b in shots for i in range(a, b) if i not in worthless]
+    if not starts:
+        return Noise(sd=0.0)
+    chosen = sorted(
+        {starts[(2 * k + 1) * len(starts) // (2 * NOISE_STRETCHES)] for k in range(NOISE_STRETCHES)}
+    )
+    stretches = [read_pixels(source, i, i + length, side=NOISE_SIDE) for i in chosen]
+    return estimate_noise(stretches)
+
+
+def read_pixels(source: Source, start: int, stop: int, *, side: int | None = None) -> FloatArray:
+    """Working pixels of a range, shape (n, h, w, c); ``side`` takes a central part of large frames."""
+    pictures = []
+    for frame in source.frames(start, stop):
+        pixels = colour.working(frame)
+        if side is not None:
+            h, w = pixels.shape[:2]
+            top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
+            pixels = pixels[top : top + side, left : left + side]
+        pictures.append(pixels)
+    return np.stack(pictures)

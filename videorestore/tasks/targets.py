@@ -1,0 +1,80 @@
+"""May these names be read and written? Asked before any work, with the standard library only."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+
+from videorestore.errors import InputError, MediaReadError, MediaWriteError, OutputExistsError
+
+
+def check_input(name: str) -> None:
+    """Refuse an input that is not there.
+
+    Raises
+    ------
+    MediaReadError
+    """
+    if os.path.exists(name) or (glob.has_magic(name) and any(glob.iglob(name))):
+        return
+    if os.path.lexists(name):
+        raise MediaReadError(f"the input must exist, got {name}, a link that leads nowhere; check the link.")
+    raise MediaReadError(f"the input must exist, got {name}, which does not; check the name.")
+
+
+def check_output(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
+    """Refuse an output that would harm an input, is there already, or has no folder to stand in.
+
+    Parameters
+    ----------
+    name : str
+        File or folder to be made.
+    inputs : iterable of str
+        What is read meanwhile; never written to, also where overwriting is allowed.
+    overwrite : bool
+
+    Raises
+    ------
+    InputError, OutputExistsError, MediaWriteError
+    """
+    target = os.path.realpath(name)
+    for source in inputs:
+        pattern = glob.has_magic(source) and not os.path.exists(source)
+        origin = os.path.realpath((os.path.dirname(source) or ".") if pattern else source)
+        if _same(target, origin):
+            raise InputError(
+                f"INPUT and OUTPUT must differ, got {name} for both; choose another name for the result."
+            )
+        if os.path.isdir(target) and origin.startswith(target + os.sep):
+            raise InputError(
+                f"OUTPUT must not be a folder that holds INPUT, got {name}; choose another name for the result."
+            )
+    if os.path.lexists(name.rstrip("/\\") or name) and not overwrite:
+        raise OutputExistsError(
+            f"the output must not exist yet, got {name}; choose another name or overwrite it with -y."
+        )
+    parent = os.path.dirname(target)
+    if not os.path.isdir(parent):
+        raise MediaWriteError(
+            f"the folder of the output must exist, got {parent}, which does not; make it first."
+        )
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise MediaWriteError(
+            f"the folder of the output must be writable, got {parent}; choose another or change its rights."
+        )
+    if os.path.isdir(target) and not _folder_like(name):
+        raise MediaWriteError(
+            f"the output must be a file, got the folder {name}; name a file, or end the name with a slash."
+        )
+
+
+def _same(first: str, second: str) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except OSError:
+        return first == second
+
+
+def _folder_like(name: str) -> bool:
+    return name.endswith(("/", os.sep)) or not os.path.splitext(name)[1]
