@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from videorestore.cli.summary import frames_in_words
 from videorestore.errors import InputError
+from videorestore.report.words import frames_in_words
 from videorestore.tasks import notation
 from videorestore.tasks.options import Insertion, Span
 

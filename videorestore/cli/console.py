@@ -101,9 +101,7 @@ class Silent:
 
 
 class Plain(Silent):
-    """Lines for a log: when a phase begins, every few seconds, and when it ends."""
-
-    interval = 2.0
+    """Lines for a log: when a phase begins, every few seconds (rarer as it goes on), and when it ends."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
@@ -113,7 +111,8 @@ class Plain(Silent):
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
         if new:
             self._ended = None
-        due = new or now - self._last >= self.interval or meter.whole
+        interval = min(30.0, max(2.0, (now - meter.started) / 20))
+        due = new or now - self._last >= interval or meter.whole
         if due and self._ended != meter.phase:
             self._last = now
             self.writer.line(describe(meter, now))

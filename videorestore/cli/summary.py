@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
+from videorestore.report.words import counted, frames_in_words
 
 Record = dict[str, Any]
 
@@ -31,22 +32,6 @@ def summary(verb: str, record: Record, *, verbose: int = 0) -> str:
         tellers: dict[str, Callable[[Record, int], list[str]]] = {"inspect": _inspect, "compare": _compare}
         lines = tellers.get(verb, _written)(record, verbose)
     return "\n".join(lines) + "\n"
-
-
-def frames_in_words(numbers: Sequence[int], most: int = 12) -> str:
-    """Frame numbers as a LIST that can be given back to the program.
-
-    >>> frames_in_words([7, 50, 51, 52])
-    '7,50-52'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:most]]
-    return ",".join(words) + (f" and {len(runs) - most} more" if len(runs) > most else "")
 
 
 def rate_in_words(fps: str | None) -> str:
@@ -158,7 +143,7 @@ def _compare(record: Record, verbose: int) -> list[str]:
 def _inspect(record: Record, verbose: int) -> list[str]:
     lines = [f"{record.get('input')}"]
     lines += [f"  {label:<10} {text}" for label, text in _facts(record)]
-    wrong = record.get("summary") or findings(record)
+    wrong = record.get("summary", [])
     lines += ["", "what is wrong" if wrong else "nothing wrong was found"]
     for entry in wrong:
         sure = f" ({entry['sure']})" if entry.get("sure") else ""
@@ -170,112 +155,68 @@ def _inspect(record: Record, verbose: int) -> list[str]:
 
 def _facts(record: Record) -> list[tuple[str, str]]:
     vfr = ", variable" if record.get("vfr") else ""
+    number = counted(record.get("n_frames", 0), "frame")
     facts = [
         (
             "frames",
-            f"{record.get('n_frames')} decoded, {record.get('duration_s', 0):.3f} s, {rate_in_words(record.get('fps'))}{vfr}",
+            f"{number} decoded, {record.get('duration_s', 0):.3f} s, {rate_in_words(record.get('fps'))}{vfr}",
         ),
         ("picture", _picture(record)),
     ]
-    for stream in record.get("streams", []):
-        facts.append((str(stream.get("type", "stream")), _stream(stream)))
-    for key in ("container", "chapters"):
-        if record.get(key):
-            facts.append((key, str(record[key] if not isinstance(record[key], list) else len(record[key]))))
+    colour = _colour(record)
+    if colour:
+        facts.append(("colour", colour))
+    if record.get("container"):
+        facts.append(("file", str(record["container"])))
+    streams = record.get("streams") or []
+    several = sum(stream.get("type") == "video" for stream in streams) > 1
+    for stream in streams:
+        chosen = several and stream.get("index") == record.get("stream")
+        facts.append(
+            (str(stream.get("type", "stream")), _stream(stream) + (" (this one is read)" if chosen else ""))
+        )
+    chapters = record.get("chapters")
+    if chapters:
+        facts.append(("chapters", str(len(chapters) if isinstance(chapters, list) else chapters)))
+    facts += [("note", str(message)) for message in record.get("messages", [])[:8]]
     return facts
 
 
 def _picture(record: Record) -> str:
     parts = [f"{record.get('width')} x {record.get('height')}"]
     if record.get("depth"):
-        parts.append(f"{record['depth']} bit")
-    for key in ("pixel_format", "pix_fmt"):
-        if record.get(key):
-            parts.append(str(record[key]))
+        parts.append("float" if record["depth"] == 32 else f"{record['depth']} bit")
+    if record.get("pix_fmt"):
+        parts.append(str(record["pix_fmt"]))
+    if record.get("alpha"):
+        parts.append("with alpha")
     if record.get("rotation"):
-        parts.append(f"rotated by {record['rotation']} degrees in the file, upright here")
-    if record.get("sar") not in (None, "1/1", "1"):
+        parts.append(f"turned by {record['rotation']} degrees in the file, upright here")
+    if record.get("sar") not in (None, "1:1", "1/1"):
         parts.append(f"sample aspect ratio {record['sar']}")
+    if record.get("interlaced"):
+        parts.append("interlaced")
     return ", ".join(parts)
 
 
+def _colour(record: Record) -> str:
+    named = [
+        f"{name} {record[name]}"
+        for name in ("matrix", "primaries", "transfer", "range")
+        if record.get(name) not in (None, "", "unknown")
+    ]
+    return ", ".join(named)
+
+
 def _stream(stream: Record) -> str:
-    known = [
-        str(stream[key])
-        for key in ("index", "codec", "language", "title")
-        if stream.get(key) not in (None, "")
-    ]
-    rest = [
-        f"{key.replace('_', ' ')} {value}"
-        for key, value in stream.items()
-        if key not in ("index", "codec", "language", "title", "type")
-        and isinstance(value, (str, int, float))
-        and value
-    ]
-    return ", ".join(known + rest)
-
-
-def findings(record: Record) -> list[dict[str, str]]:
-    """What is wrong, how sure, what to run: from the fields of an inspection.
-
-    Returns
-    -------
-    list of dict
-        ``what``, and where known ``sure`` and ``run``.
-    """
-    name = _quoted(str(record.get("input")))
-    base = f"videorestore {{}} {name} -o OUTPUT"
-    found: list[dict[str, str]] = []
-
-    def add(what: str, run: str = "", sure: str = "") -> None:
-        found.append({"what": what, "run": run, "sure": sure})
-
-    noise = record.get("noise_sd")
-    if noise is not None and noise >= 1.0:
-        interval = record.get("noise_interval")
-        add(
-            f"noise of sd {noise:.3g} (of 255)",
-            base.format("denoise"),
-            f"between {interval[0]:.3g} and {interval[1]:.3g}" if interval else "",
-        )
-    for key, word in (
-        ("corrupt", "corrupt"),
-        ("missing", "missing"),
-        ("black", "black"),
-        ("duplicates", "repeated"),
-    ):
-        frames = record.get(key)
-        if frames:
-            listed = frames_in_words(frames)
-            add(f"{len(frames)} {word} frame{'s' * (len(frames) > 1)}: {listed}", _fill(base, frames))
-    for gap in record.get("dropped", []):
-        sure = f"probability {gap['probability']:.2f}" if "probability" in gap else ""
-        add(
-            f"{gap['count']} frames dropped after frame {gap['after']}",
-            f"{base.format('fill')} --insert {gap['count']}@{gap['after']}",
-            sure,
-        )
-    damage = record.get("damage")
-    if damage:
-        kinds = Counter(entry.get("kind", "damage") for entry in damage)
-        listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-        touched = len({entry.get("frame") for entry in damage})
-        add(f"damaged pixels in {touched} frames: {listed}", f"{base.format('inpaint')} --mask auto")
-    flicker = record.get("flicker")
-    strength = flicker.get("sd") if isinstance(flicker, dict) else flicker
-    if isinstance(strength, (int, float)) and not isinstance(strength, bool) and strength >= 1.0:
-        add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"))
-    if record.get("lost"):
-        add(f"{record['lost']} packets gave no frame")
-    return found
-
-
-def _fill(base: str, frames: list[int]) -> str:
-    listed = frames_in_words(frames, most=10**6)
-    return f"{base.format('fill')} --missing {listed if len(listed) <= 60 else 'auto'}"
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name if not name.startswith("-") else f"./{name}")
+    parts = [f"{stream.get('index')}: {stream.get('codec', 'unknown codec')}"]
+    if stream.get("width"):
+        parts.append(f"{stream['width']} x {stream['height']}")
+    if stream.get("fps"):
+        parts.append(rate_in_words(str(stream["fps"])))
+    if stream.get("sample_rate"):
+        parts.append(f"{stream['sample_rate']} Hz")
+    if stream.get("channels"):
+        parts.append(counted(stream["channels"], "channel"))
+    parts += [str(stream[key]) for key in ("language", "title") if stream.get(key)]
+    return ", ".join(parts)

@@ -71,7 +71,7 @@ def amend(path: str, facts: dict[int, TrackFacts]) -> None:
         data = file.read(_HEADER)
         try:
             start, patched = _patched(data, facts)
-        except (IndexError, ValueError, KeyError) as error:
+        except (IndexError, ValueError, KeyError, StopIteration, OverflowError) as error:
             raise MediaWriteError(f"the header of {path} must have room for its facts ({error}); try .mp4.") from error
         file.seek(start)
         file.write(patched)
@@ -84,8 +84,12 @@ def _patched(data: bytes, facts: dict[int, TrackFacts]) -> tuple[int, bytes]:
     tracks = top[-1]
     void = next(e for e in top if e.name == _VOID and e.start >= head.end)
     between = data[void.end : tracks.start]
-    new_tracks = _rewritten_tracks(data, tracks, facts)
-    grown = len(new_tracks) - (tracks.end - tracks.start)
+    old_size = tracks.end - tracks.start
+    new_tracks = _rewritten_tracks(data, tracks, facts, 0)
+    if len(new_tracks) < old_size:
+        # Never shorter than before: positions in the table of contents may only become smaller numbers.
+        new_tracks = _rewritten_tracks(data, tracks, facts, max(2, old_size - len(new_tracks)))
+    grown = len(new_tracks) - old_size
     room = void.end - void.start - grown
     if room == 1 or room < 0:
         raise ValueError(f"{grown} bytes are needed, {void.end - void.start} are there")
@@ -96,7 +100,7 @@ def _patched(data: bytes, facts: dict[int, TrackFacts]) -> tuple[int, bytes]:
     return head.start, new_head + data[head.end : void.start] + _void(room) + between + new_tracks
 
 
-def _rewritten_tracks(data: bytes, tracks: _Element, facts: dict[int, TrackFacts]) -> bytes:
+def _rewritten_tracks(data: bytes, tracks: _Element, facts: dict[int, TrackFacts], padding: int) -> bytes:
     body = b""
     for entry in _children(data, tracks.body, tracks.end):
         if entry.name == _TRACK:
@@ -105,7 +109,7 @@ def _rewritten_tracks(data: bytes, tracks: _Element, facts: dict[int, TrackFacts
             body += _rewritten_track(data, children, facts.get(number, TrackFacts()))
         elif entry.name != _CRC:
             body += data[entry.start : entry.end]
-    return _element(_TRACKS, _checked(body))
+    return _element(_TRACKS, _checked(body + _void(padding)))
 
 
 def _rewritten_track(data: bytes, children: list[_Element], facts: TrackFacts) -> bytes:

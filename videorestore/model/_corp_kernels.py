@@ -24,7 +24,7 @@ def log_sine_sum(at: float, points: Array, count: int) -> float:
             total += np.log(product) if product > 0.0 else -np.inf
             product = 1.0
             held = 0
-    return total + (np.log(product) if product > 0.0 else -np.inf)
+    return float(total + (np.log(product) if product > 0.0 else -np.inf))
 
 
 @parallel_kernel
@@ -53,34 +53,36 @@ def mode_between(points: Array, count: int, left: float, right: float) -> float:
 
 
 @kernel
-def reject_between(points: Array, count: int, left: float, right: float, r: float) -> float:
+def reject_between(
+    points: Array, count: int, left: float, right: float, r: float, rng: np.random.Generator
+) -> float:
     """One draw between two neighbours: uniform proposals against the mode."""
     top = log_sine_sum(mode_between(points, count, left, right), points, count)
     while True:
-        at = left + (right - left) * np.random.random()
+        at = left + (right - left) * rng.random()
         value = log_sine_sum(at, points, count)
-        if np.log(np.random.random()) < 2.0 * r * (value - top):
+        if np.log(rng.random()) < 2.0 * r * (value - top):
             return at % 1.0
 
 
 @kernel
-def draw_between(points: Array, left: float, right: float, r: float, size: int, seed: int) -> Array:
+def draw_between(
+    points: Array, left: float, right: float, r: float, size: int, rng: np.random.Generator
+) -> Array:
     """``size`` independent draws between two neighbours."""
-    np.random.seed(seed)  # noqa: NPY002 - the generator inside compiled code
     out = np.empty(size)
     for i in range(size):
-        out[i] = reject_between(points, points.size, left, right, r)
+        out[i] = reject_between(points, points.size, left, right, r, rng)
     return out
 
 
 @kernel
-def sequential(x: Array, r: float, node: Array, log_weight: Array, seed: int) -> None:
+def sequential(x: Array, r: float, node: Array, log_weight: Array, rng: np.random.Generator) -> None:
     """Fill ``x`` (n,) from its second entry on, each point given those before.
 
     Old intervals keep their quadrature nodes: a new point only adds its own factor there, so a draw costs
     O(i) instead of O(i^2). ``log_weight`` holds log weight - 2 r log(1 - node^2).
     """
-    np.random.seed(seed)  # noqa: NPY002
     n, m = x.size, node.size
     left, right = np.empty(n), np.empty(n)
     logs = np.empty((n, m))
@@ -108,14 +110,14 @@ def sequential(x: Array, r: float, node: Array, log_weight: Array, seed: int) ->
         total = 0.0
         for k in range(i):
             total += np.exp(mass[k] - top)
-        target = np.random.random() * total
+        target = rng.random() * total
         chosen = i - 1
         for k in range(i):
             target -= np.exp(mass[k] - top)
             if target < 0.0:
                 chosen = k
                 break
-        x[i] = reject_between(x, i, left[chosen], right[chosen], r)
+        x[i] = reject_between(x, i, left[chosen], right[chosen], r, rng)
         split = x[i]
         if split < left[chosen]:
             split += 1.0

@@ -63,7 +63,7 @@ def ratio_loss(squares: Single, spectrum: Array, ratio: float) -> float:
             product = 1.0
             held = 0
     logs += np.log(product)
-    return 0.5 * n * np.log(quadratic / n) + 0.5 * logs
+    return float(0.5 * n * np.log(quadratic / n) + 0.5 * logs)
 
 
 @parallel_kernel

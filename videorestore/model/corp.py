@@ -120,7 +120,11 @@ class CoulombProcess:
         points = np.asarray(x, dtype=np.float64)
         if self.dim == 1 and points.ndim == 2 and points.shape[1] == 1:
             points = points[:, 0]
-        if points.ndim != min(self.dim, 2) or (self.dim > 1 and points.shape[1] != self.dim) or points.size == 0:
+        if (
+            points.ndim != min(self.dim, 2)
+            or (self.dim > 1 and points.shape[1] != self.dim)
+            or points.size == 0
+        ):
             shape = "(n,)" if self.dim == 1 else f"(n, {self.dim})"
             raise InputError(f"points must have shape {shape} with n >= 1, got {points.shape}")
         if not np.isfinite(points).all():
@@ -171,7 +175,7 @@ class ConditionalCorp:
         for k in np.unique(chosen):
             member = np.flatnonzero(chosen == k)
             out[member] = kernels.draw_between(
-                self.points, self.left[k], self.right[k], self.r, member.size, int(rng.integers(2**31))
+                self.points, self.left[k], self.right[k], self.r, member.size, rng
             )
         return float(out[0]) if size is None else out
 
@@ -197,7 +201,9 @@ def sample_sequential(n: int, r: float, rng: np.random.Generator) -> Array:
     node, weight = _quadrature(r)
     out = np.empty(n)
     out[0] = rng.uniform()
-    kernels.sequential(out, r, node, np.log(weight) - 2 * r * np.log1p(-np.square(node)), int(rng.integers(2**31)))
+    kernels.sequential(
+        out, r, node, np.log(weight) - 2 * r * np.log1p(-np.square(node)), rng
+    )
     return out
 
 

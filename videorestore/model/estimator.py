@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -131,6 +133,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.marginal = marginal
         self.callback = callback
 
+    _training: Block | None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -165,7 +169,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The pixels are not kept: predict with :meth:`posterior_weights`, place with :meth:`place_stream`.
         """
         self._fit_stream(chunks, n_frames)
-        self._training: Block | None = None
+        self._training = None
         self.n_features_in_ = self.mean_.size
         return self
 
@@ -216,11 +220,11 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Integrate the positions out where dimensions are few."""
         if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
             return
-        try:
-            from videorestore.model import marginal
-        except ImportError:
+        # The room's other half; absent, the posterior mode stands.
+        name = "videorestore.model.marginal"
+        if importlib.util.find_spec(name) is None:
             return
-        refined = marginal.refine(self, frames)
+        refined = importlib.import_module(name).refine(self, frames)
         if refined is not None:
             self._adopt(refined)
 

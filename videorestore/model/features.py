@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from videorestore.model.covariance import Kernel, correlation, correlation_slope
-from videorestore.model.groups import Array, Group
+from videorestore.model.groups import Array, Group, Indices
 
 SAMPLES = 8192
 REACH = {"se": 6.0, "matern32": 13.0, "matern52": 10.0}
@@ -36,7 +36,9 @@ class Fourier:
         if self.periodic:
             square = np.square(np.sin(np.pi * np.arange(SAMPLES) / SAMPLES) / np.pi)
             value = np.fft.rfft(correlation(self.kernel, alpha * square)).real[: k.size] / SAMPLES
-            slope = np.fft.rfft(correlation_slope(self.kernel, alpha * square) * square).real[: k.size] / SAMPLES
+            slope = (
+                np.fft.rfft(correlation_slope(self.kernel, alpha * square) * square).real[: k.size] / SAMPLES
+            )
             return np.maximum(value * double, 1e-300), slope * double
         omega2 = np.square(2 * np.pi * k / self.period)
         if self.kernel == "se":
@@ -66,7 +68,9 @@ class Fourier:
         root = np.sqrt(variance)
         c, s = np.cos(angle) * root, np.sin(angle[:, 1:]) * root[1:]
         basis = np.concatenate([c, s], axis=1)
-        moved = np.concatenate([-np.sin(angle) * (omega * root), np.cos(angle[:, 1:]) * (omega * root)[1:]], axis=1)
+        moved = np.concatenate(
+            [-np.sin(angle) * (omega * root), np.cos(angle[:, 1:]) * (omega * root)[1:]], axis=1
+        )
         scale = 0.5 * slope / variance
         rest = 1.0 - float(variance.sum())
         in_rest = -float(slope.sum()) if rest > 0 else 0.0
@@ -90,7 +94,9 @@ class Fourier:
                 terms = [_Terms.of(basis, part.gram, part.size, part.rows, noise) for part in group.parts]
                 quadratic = sum(t.quadratic for t in terms)
                 count = sum(t.count for t in terms)
-                phi = max(quadratic / count, 1e-300) if group.noise_var is None else group.noise_var / ratio[g]
+                phi = (
+                    max(quadratic / count, 1e-300) if group.noise_var is None else group.noise_var / ratio[g]
+                )
                 logdet = sum(t.logdet for t in terms)
                 value += 0.5 * (logdet + count * np.log(2 * np.pi * phi) + quadratic / phi)
                 in_noise = 0.0
@@ -147,8 +153,8 @@ class _Terms:
     count: float
 
     @classmethod
-    def of(cls, basis: Array, gram: Array, size: float, rows: object, noise: float) -> _Terms:
-        b = basis if rows is None else basis[rows]  # type: ignore[index]
+    def of(cls, basis: Array, gram: Array, size: float, rows: Indices | None, noise: float) -> _Terms:
+        b = basis if rows is None else basis[rows]
         n, m = b.shape
         square = b.T @ b
         core = square.copy()

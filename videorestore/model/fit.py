@@ -5,101 +5,29 @@ The steps of section 3.1 of the paper, with the pixels seen only through Gram ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError, NumericalError
 from videorestore.model.covariance import KERNELS, Kernel, check_kernel, covariance
+from videorestore.model.evidence import held_out_evidence, log_score
 from videorestore.model.gram import Stream, Survey, group_grams, survey
+from videorestore.model.mode import optimise, start_hyper
 from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet
-from videorestore.model.optimize import Minimum, minimise
+from videorestore.model.outcome import CurveFit, Options
 from videorestore.model.passes import Belief, Pixels
-from videorestore.model.pixels import (
-    SPREAD,
-    Classes,
-    basis,
-    choose,
-    find_classes,
-    log_likelihood,
-    ratio_grid,
-    search,
-)
+from videorestore.model.pixels import SPREAD, Classes, basis, choose, find_classes, search
 from videorestore.model.starts import METHODS, order_from
+
+__all__ = ["CurveFit", "Options", "fit_curve"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Progress = Callable[[str, int, float], None]
 
 EM_ROUNDS = 5
 """Times that missing values are filled and the curve fitted again, before pixels are grouped."""
-AUTO_FRAMES = 300
-"""Frames, evenly spread, on which starts are compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to fit; the meaning of each is said at :class:`videorestore.model.estimator.ElectroGP`."""
-
-    r: float = 1.0
-    kernel: str = "se"
-    init: str | Array = "auto"
-    hyper: str = "pixel"
-    periodic: bool = False
-    optimizer: str = "lbfgs"
-    max_iter: int = 200
-    tolerance: float = 1e-7
-    n_groups: int = 8
-    refits: int = 2
-    noise_var: float | Array | None = None
-    noise_floor: float = 1e-5
-    n_neighbors: int = 8
-    learn_x: bool = True
-    callback: Progress | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurveFit:
-    """A fitted curve.
-
-    Attributes
-    ----------
-    x : ndarray (n,)
-        Position of each frame; equal frames share theirs.
-    rows : ndarray (u,)
-        Frames that count, one of each set of equal ones, in order of time; ``x[rows]`` are distinct.
-    alpha, ratio : ndarray (groups,)
-        Inverse squared length and noise ratio of each group.
-    label : ndarray (d,)
-        Group of each pixel, -1 for a pixel that never changes.
-    phi, noise_var, mean : ndarray (d,)
-        Signal variance, noise variance and centre of each pixel.
-    log_posterior : float
-        log p(Y | x, Theta) + log Corp(x).
-    log_score : float
-        Closed-form leave-one-out log predictive density of the frames, per value.
-    evidence : dict
-        Leave-one-out log score per value of each kernel that was tried.
-    """
-
-    x: Array
-    rows: Indices
-    kernel: Kernel
-    periodic: bool
-    r: float
-    alpha: Array
-    ratio: Array
-    label: NDArray[np.int16]
-    phi: Array
-    noise_var: Array
-    mean: Array
-    log_posterior: float
-    log_score: float
-    n_iter: int
-    start: str
-    evidence: dict[str, float]
 
 
 def fit_curve(stream: Stream, n: int, options: Options) -> CurveFit:
@@ -157,7 +85,7 @@ class _Fit:
         if options.hyper == "shared":
             return self._finish(name, evidence, posterior, x, alpha, ratio, None)
         if self.facts.active.sum() <= options.n_groups:
-            posterior, x, alpha, ratio, label = self._single(posterior, x, alpha)
+            posterior, x, alpha, ratio, label = self._single(posterior, x, alpha, ratio)
             return self._finish(name, evidence, posterior, x, alpha, ratio, label)
         return self._regroup(name, evidence, posterior, x, alpha, ratio)
 
@@ -246,6 +174,8 @@ class _Fit:
             return init, _ranks(order)
         orders: dict[str, Indices] = {}
         for method in ("order", *METHODS):
+            if method == "isomap" and self.u > 2000:
+                continue
             order = order_from(method, self.distance, options.n_neighbors, options.periodic)
             if not any(_same_order(order, other, options.periodic) for other in orders.values()):
                 orders[method] = order
@@ -275,7 +205,7 @@ class _Fit:
         ordered = _permuted(posterior, order)
         if alpha is None or ratio is None:
             alpha, ratio = start_hyper(ordered, x[order])
-        found = optimise(
+        moved, alpha, ratio, taken = optimise(
             ordered,
             x[order],
             alpha,
@@ -284,14 +214,13 @@ class _Fit:
             max_iter=max_iter,
             tell=lambda i, v: self._tell(stage, i, v),
         )
-        self.iterations += found.n_iter
-        moved, alpha, ratio = ordered.unpack(found.theta)
+        self.iterations += taken
         out = np.empty(self.u)
         out[order] = moved
         return out, alpha, ratio
 
     def _single(
-        self, posterior: Posterior, x: Array, alpha: Array
+        self, posterior: Posterior, x: Array, alpha: Array, ratio: Array
     ) -> tuple[Posterior, Array, Array, Array, Indices]:
         """Few pixels: each has its own alpha, phi and noise in the joint mode, as the paper has it."""
         active = self.facts.active
@@ -299,19 +228,7 @@ class _Fit:
         count = int(active.sum())
         groups = self._groups(label, np.arange(count), None)
         own = replace(posterior, groups=groups)
-        ratios = []
-        b = basis(posterior.kernel, x, float(alpha[0]), posterior.periodic)
-        for group in groups:
-            table = np.zeros(ratio_grid(self.options.noise_floor).size)
-            for part in group.parts:
-                vectors = b.vectors if part.rows is None else b.vectors[part.rows]
-                squares = np.einsum("ik,ij,jk->k", vectors, part.gram, vectors)[None, :]
-                noise = None if self.noise is None else np.ones(1)
-                table = (
-                    table + log_likelihood(squares, b.values, ratio_grid(self.options.noise_floor), noise)[0]
-                )
-            ratios.append(ratio_grid(self.options.noise_floor)[table.argmax()])
-        x, alphas, ratio = self._optimise("pixel", own, x, np.full(count, alpha[0]), np.array(ratios))
+        x, alphas, ratio = self._optimise("pixel", own, x, np.full(count, alpha[0]), np.full(count, ratio[0]))
         return own, x, alphas, ratio, label
 
     def _regroup(
@@ -326,7 +243,7 @@ class _Fit:
         """Many pixels: sort them into groups at the present positions, fit again, repeat."""
         options = self.options
         offered = alpha[0] * np.array([1 / SPREAD, 1.0, SPREAD])
-        limit = min(options.n_groups, max(2, int(options.n_groups * (600 / self.u) ** 1.5)))
+        limit = min(options.n_groups, max(2, int(options.n_groups * 600 / self.u)))
         for stage in range(max(options.refits, 1)):
             classes, label, phi = self._classify(posterior, x, offered, limit)
             scaled = options.hyper == "pixel" and self.noise is None
@@ -479,155 +396,6 @@ class _Fit:
             self.options.callback(stage, iteration, value)
 
 
-def optimise(
-    posterior: Posterior,
-    x: Array,
-    alpha: Array,
-    ratio: Array,
-    options: Options,
-    *,
-    max_iter: int | None = None,
-    tell: Callable[[int, float], None] | None = None,
-) -> Minimum:
-    """Joint mode of sorted positions and hyper-parameters: hyper-parameters first, then everything."""
-    theta = posterior.pack(x, alpha, np.maximum(ratio, options.noise_floor * 1.01))
-    hyper = np.zeros(theta.size, dtype=bool)
-    hyper[x.size :] = True
-    steps = options.max_iter if max_iter is None else max_iter
-    first = minimise(
-        posterior,
-        theta,
-        method=options.optimizer,
-        max_iter=min(30, steps),
-        tolerance=1e-6,
-        free=hyper,
-        callback=tell,
-    )
-    if not options.learn_x:
-        return first
-    return minimise(
-        posterior,
-        first.theta,
-        method=options.optimizer,
-        max_iter=steps,
-        tolerance=options.tolerance,
-        callback=tell,
-    )
-
-
-def start_hyper(posterior: Posterior, x: Array) -> tuple[Array, Array]:
-    """Rough (alpha, ratio) for sorted positions ``x``: the best of a grid, from the largest part's Gram matrix."""
-    part = max((p for g in posterior.groups for p in g.parts), key=lambda p: p.size * p.gram.shape[0])
-    noise = posterior.groups[0].noise_var
-    gram = part.gram
-    at = x if part.rows is None else x[part.rows]
-    n = at.size
-    if n > AUTO_FRAMES:
-        # A stretch in the middle says as much about alpha as the whole, at a fraction of the cost.
-        low = (n - AUTO_FRAMES) // 2
-        inside = slice(low, low + AUTO_FRAMES)
-        gram, at = gram[inside, inside], at[inside]
-    ratios = ratio_grid(max(posterior.noise_floor, 1e-5))
-    top = max(30.0, 0.25 * x.size**2)
-    best = (-np.inf, 100.0, 0.1)
-    for alpha in np.geomspace(3.0, top, 7):
-        b = basis(posterior.kernel, at, float(alpha), posterior.periodic)
-        squares = np.einsum("ik,ik->k", b.vectors, gram @ b.vectors)[None, :] / part.size
-        table = log_likelihood(squares, b.values, ratios, None if noise is None else np.full(1, noise))[0]
-        k = int(table.argmax())
-        if table[k] > best[0]:
-            best = (float(table[k]), float(alpha), float(ratios[k]))
-    return np.full(posterior.shapes, best[1]), np.full(len(posterior.groups), best[2])
-
-
-def log_score(posterior: Posterior, x: Array, alpha: Array, ratio: Array) -> float:
-    """Leave-one-out log predictive density per value, given positions and hyper-parameters, closed form.
-
-    With M the inverse covariance, frame i is predicted with variance phi / M_ii and error (M y)_i / M_ii.
-    """
-    phi = posterior.profile_phi(x, alpha, ratio)
-    total = 0.0
-    for g, group in enumerate(posterior.groups):
-        for part in group.parts:
-            at = x if part.rows is None else x[part.rows]
-            e = covariance(posterior.kernel, at, at, float(alpha[group.shape]), posterior.periodic)
-            e.flat[:: at.size + 1] += ratio[g]
-            inverse, _ = inverse_and_logdet(e)
-            if inverse is None:
-                return -np.inf
-            own = np.diagonal(inverse)
-            squared = np.einsum("ij,ij->i", inverse @ part.gram, inverse)
-            logs = -0.5 * part.size * np.log(2 * np.pi * phi[g] / own) - 0.5 * squared / (phi[g] * own)
-            total += float(logs.sum())
-    return total / posterior.values
-
-
-def held_out_evidence(
-    gram: Array, size: float, order: Indices, options: Options, noise: float | None
-) -> float:
-    """Log density of every fifth frame of an order, its position integrated out, given a fit to the others.
-
-    The posterior mode itself prefers wrong orders: positions soak up noise. A held-out frame cannot.
-
-    Parameters
-    ----------
-    gram : ndarray (n, n)
-        Of all pixels.
-    size : float
-        Number of pixels.
-    order : ndarray (n,)
-        Frame numbers along the curve.
-    options : Options
-        Kernel (not "auto"), r, optimiser.
-    noise : float, optional
-        Known noise variance.
-
-    Returns
-    -------
-    evidence : float
-        Mean over held-out frames, per pixel.
-    """
-    n = order.size
-    if n > AUTO_FRAMES:
-        # The same frames for every order, so that the scores compare.
-        chosen = np.zeros(n, dtype=bool)
-        chosen[np.linspace(0, n - 1, AUTO_FRAMES).astype(int)] = True
-        order = order[chosen[order]]
-        n = order.size
-    held = np.zeros(n, dtype=bool)
-    held[2 : n - 1 : 5] = True
-    if n < 8:
-        held[:] = False
-        held[n // 2] = True
-    train, test = order[~held], order[held]
-    kept = gram[np.ix_(train, train)]
-    posterior = Posterior(
-        groups=[Group(parts=(Part(gram=kept, size=size),), noise_var=noise)],
-        n=train.size,
-        kernel=check_kernel(options.kernel),
-        r=options.r,
-        periodic=options.periodic,
-        noise_floor=options.noise_floor,
-    )
-    x = (np.arange(train.size) + 0.5) / train.size
-    found = optimise(posterior, x, *start_hyper(posterior, x), options, max_iter=40)
-    x, alpha, ratio = posterior.unpack(found.theta)
-    phi = float(posterior.profile_phi(x, alpha, ratio)[0])
-    grid = np.linspace(0.0, 1.0, 801) if options.periodic else np.linspace(x[0], x[-1], 801)
-    cross = covariance(posterior.kernel, grid, x, float(alpha[0]), options.periodic)
-    e = covariance(posterior.kernel, x, x, float(alpha[0]), options.periodic)
-    e.flat[:: x.size + 1] += ratio[0]
-    weight = np.linalg.solve(e, cross.T).T
-    variance = phi * (1.0 + ratio[0] - np.einsum("ij,ij->i", weight, cross))
-    fitted = np.einsum("ij,ij->i", weight @ kept, weight)
-    error = fitted[:, None] - 2.0 * weight @ gram[np.ix_(train, test)] + np.diagonal(gram)[test][None, :]
-    logs = (
-        -0.5 * size * np.log(2 * np.pi * variance)[:, None] - 0.5 * np.maximum(error, 0.0) / variance[:, None]
-    )
-    top = logs.max(axis=0)
-    return float((top + np.log(np.exp(logs - top).mean(axis=0))).mean() / size)
-
-
 def _check(options: Options, n: int) -> None:
     if n < 3:
         raise InputError(f"a curve needs at least 3 frames, got {n} sample(s); add frames")
@@ -700,4 +468,3 @@ def _permuted(posterior: Posterior, order: Indices) -> Posterior:
                 parts.append(replace(part, gram=part.gram[np.ix_(inner, inner)], rows=at[inner]))
         groups.append(replace(group, parts=tuple(parts)))
     return replace(posterior, groups=groups)
-

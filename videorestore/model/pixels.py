@@ -21,27 +21,40 @@ Indices = NDArray[np.intp]
 
 GRID = 28
 """Noise ratios tried before the search."""
+BLOCK = 800
+"""Frames that are decomposed at once."""
 SPREAD = 5.0
 """Factor between the alphas that are offered to the pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """Eigenvectors (n, n) and eigenvalues (n,) of the unit covariance at one alpha."""
+    """Eigenvectors and eigenvalues (n,) of the unit covariance at one alpha, in blocks of frames."""
 
-    vectors: Array
+    blocks: tuple[tuple[Indices, Array], ...]
     values: Array
 
     def squares(self, block: Block) -> Block:
         """Squared coordinates (k, n) of centred pixels (n, k)."""
-        rotated = block.T @ self.vectors.astype(block.dtype)
-        return np.square(rotated, out=rotated)
+        parts = [block[rows].T @ vectors.astype(block.dtype) for rows, vectors in self.blocks]
+        rotated: Block = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return np.asarray(np.square(rotated, out=rotated))
 
 
 def basis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Basis:
-    """Eigen-decomposition of E(x; alpha)."""
-    values, vectors = np.linalg.eigh(covariance(kernel, x, x, alpha, periodic))
-    return Basis(vectors=vectors, values=np.maximum(values, 0.0))
+    """Eigen-decomposition of E(x; alpha).
+
+    Beyond ``BLOCK`` frames it is taken in stretches along the curve, as if they were independent: noise and
+    signal of a pixel show as well in each of them.
+    """
+    order = np.argsort(x, kind="stable")
+    count = 1 if x.size <= BLOCK else int(np.ceil(x.size / (0.75 * BLOCK)))
+    blocks, values = [], []
+    for rows in np.array_split(order, count):
+        s, vectors = np.linalg.eigh(covariance(kernel, x[rows], x[rows], alpha, periodic))
+        blocks.append((rows, vectors))
+        values.append(np.maximum(s, 0.0))
+    return Basis(blocks=tuple(blocks), values=np.concatenate(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +134,8 @@ def find_classes(
         part = share[a] / mass[a]
         # Middle of each cell's share in the cumulative distribution says which bin it goes to.
         place = np.minimum(((np.cumsum(part) - 0.5 * part) * bins).astype(int), bins - 1)
-        for b in range(bins):
-            member = place == b
+        for slot in range(bins):
+            member = place == slot
             inside = part[member].sum()
             if inside > 0.01:
                 shape.append(int(a))
@@ -171,7 +184,7 @@ def choose(
 
 def search(squares: Block, values: Array, floor: float) -> tuple[Array, Array]:
     """Noise ratio and phi (k,) of each pixel by exact search; see :func:`log_likelihood`."""
-    k, n = squares.shape
+    k = squares.shape[0]
     ratio = ratio_grid(floor)
     top = log_likelihood(squares, values, ratio, None).argmax(axis=1)
     logs = np.log(ratio)

@@ -92,7 +92,7 @@ def _eigenmaps(distance: Array, k: int, dim: int) -> Array:
     degree = np.asarray(w.sum(axis=1)).ravel()
     half = diags_array(1.0 / np.sqrt(degree))
     laplacian = csr_array(eye_array(degree.size) - half @ w @ half)
-    return _bottom(laplacian, dim) / np.sqrt(degree)[:, None]
+    return np.asarray(_bottom(laplacian, dim) / np.sqrt(degree)[:, None])
 
 
 def _isomap(distance: Array, k: int, dim: int) -> Array:

@@ -26,17 +26,17 @@ class Preset:
     patches: int
     group: int
     passes: int
-    own: int = 16
+    own: int = 12
     own_radius: int = 7
     radius: int = 3
     cover: int = 1
     step: int = 6
     tune: tuple = (0.0, 0.5, 0.02)
     rounds: int = 1
-    ksub: tuple = (0.06, 0.06)
-    kmul: tuple = (3.0, 3.0)
+    ksub: tuple = (0.05, 0.05)
+    kmul: tuple = (8.0, 8.0)
     dct1: int = 4
-    dct2: int = 4
+    dct2: int = 2
 
 
 PRESETS = {
@@ -57,7 +57,7 @@ def flows(lumas):
     return f, b
 
 
-def temporal(noisy, d0, variance, fwd, bwd, t, reach, ksub=0.06, kmul=3.0):
+def temporal(noisy, d0, variance, fwd, bwd, t, reach, ksub=0.06, kmul=3.0, codec=False):
     """noisy (n,h,w,c) interleaved opponent, d0 likewise, variance (n,h,w,c)"""
     n, h, w, c = noisy.shape
     gx, gy = grid(h, w)
@@ -66,6 +66,7 @@ def temporal(noisy, d0, variance, fwd, bwd, t, reach, ksub=0.06, kmul=3.0):
     second = np.ones((h, w), np.float32)
     s2 = variance[t].mean(-1)
     own = d0[t]
+    tied = np.zeros((h, w), np.float32)
     for side in (1, -1):
         fl = None
         for k in range(reach):
@@ -85,10 +86,20 @@ def temporal(noisy, d0, variance, fwd, bwd, t, reach, ksub=0.06, kmul=3.0):
             q = cv2.blur(q, (7, 7), borderType=cv2.BORDER_REFLECT)
             q = np.maximum(q - np.float32(ksub) * s2, 0)
             wt = np.square(s2 / (s2 + np.float32(kmul) * q + 1e-9))
+            if codec:
+                qn = cv2.blur(np.square(wn - noisy[t]).mean(-1), (9, 9), borderType=cv2.BORDER_REFLECT)
+                tied += wt * np.clip(1 - qn / (np.float32(CK) * s2 + 1e-9), 0, 1)
             total += wt[..., None] * wn
             mass += wt
             second += wt * wt
-    return total / mass[..., None], variance[t] * (second / (mass * mass))[..., None]
+    left = second / (mass * mass)
+    if codec:
+        rho = tied / np.maximum(mass - 1, 1e-6)
+        left = rho + (1 - rho) * left
+    return total / mass[..., None], variance[t] * left[..., None]
+
+
+CK = 1.7
 
 
 def denoise(frames, noise, *, quality="default", strength=1.0, start=0, stop=None):
@@ -112,7 +123,7 @@ def denoise(frames, noise, *, quality="default", strength=1.0, start=0, stop=Non
             di = inter(last)
             fwd, bwd = flows([_luma8(a[0]) for a in last])
         for t in range(n):
-            m, v = temporal(ni, di, vi, fwd, bwd, t, p.temporal, p.ksub[r], p.kmul[r])
+            m, v = temporal(ni, di, vi, fwd, bwd, t, p.temporal, p.ksub[r], p.kmul[r], noise.codec)
             m, v = (np.ascontiguousarray(np.moveaxis(a, -1, 0)) for a in (m, v))
             guide[t], gvar[t] = shrink_in_planes(m, v, step=p.dct2)
         last = guide

@@ -82,15 +82,15 @@ def fuse(
     return _mended(frame, known, near, drift, doubt, detail, alone, (spatial_sd**2).mean(axis=2))
 
 
-def _drift(
-    frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]
-) -> tuple[FloatArray, FloatArray]:
+def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> tuple[FloatArray, FloatArray]:
     """The best mixture of the guesses, and its own doubt ``(height, width)`` beyond what is seen around."""
     seen = known.astype(np.float32)
     errors = []
     for guess in guesses:
         misfit = ((guess.pixels - frame) ** 2).mean(axis=2)
-        errors.append(gaussian_mean(misfit, seen * guess.trust * (4 / (guess.variance + 4)), _TEACH, fallback=400.0))
+        errors.append(
+            gaussian_mean(misfit, seen * guess.trust * (4 / (guess.variance + 4)), _TEACH, fallback=400.0)
+        )
     least = np.min(errors, axis=0)
     prior = np.stack(
         [

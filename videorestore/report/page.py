@@ -33,6 +33,7 @@ class _Kept:
 
     index: int
     origin: str
+    time_s: float | None
     before: str | None
     after: str
     same: bool
@@ -92,6 +93,7 @@ class PageBuilder:
         before: Picture | None = None,
         sd: NDArray[Any] | None = None,
         origin: str = "kept",
+        time_s: float | None = None,
     ) -> None:
         """Take a picture, if there is room for it.
 
@@ -104,6 +106,8 @@ class PageBuilder:
         sd : ndarray, shape (height, width[, channels]), optional
             On the 0..255 scale; may be smaller than the pictures.
         origin : str
+        time_s : float, optional
+            Where the record has no ``frames`` that say it.
         """
         if not self.wants(index, origin):
             return
@@ -116,6 +120,7 @@ class PageBuilder:
         self._kept[index] = _Kept(
             index=index,
             origin=origin,
+            time_s=time_s,
             before=None if before is None or same else pictures.encode(before),
             after=pictures.encode(after),
             same=same,
@@ -239,7 +244,7 @@ def _draw_maps(shown: list[_Kept]) -> tuple[dict[int, dict[str, str]], dict[str,
 def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> dict[str, Any]:
     frames = record.get("frames") or []
     fact = frames[kept.index] if kept.index < len(frames) else {}
-    source = fact.get("source", fact.get("index", kept.index))
+    source = fact.get("source", fact.get("index", kept.index + int(record.get("first_frame", 0))))
     data: dict[str, Any] = {
         "place": kept.index,
         "origin": kept.origin,
@@ -251,7 +256,9 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
         for key in ("index", "other", "time_s", "x", "sd", "psnr", "ssim", "notes", "source")
         if key in fact
     }
-    data.setdefault("index", kept.index)
+    data.setdefault("index", kept.index + int(record.get("first_frame", 0)))
+    if kept.time_s is not None:
+        data.setdefault("time_s", kept.time_s)
     if kept.before is not None:
         data["before"] = kept.before
     data |= {f"{name}_map": uri for name, uri in maps.items()}
@@ -353,6 +360,10 @@ def _lists(record: dict[str, Any]) -> str:
     if losses:
         entries = "".join(f"<li>{escape(str(loss))}</li>" for loss in losses)
         parts.append(f'<section class="alert"><h2>Lost or doubtful</h2><ul>{entries}</ul></section>')
+    wrong = record.get("summary")
+    if wrong is not None:
+        entries = "".join(_finding(entry) for entry in wrong) or "<li>Nothing wrong was found.</li>"
+        parts.append(f'<section><h2>What is wrong</h2><ul class="findings">{entries}</ul></section>')
     rows = []
     for entry in record.get("inserted", []):
         sure = f", probability {entry['probability']:.2f}" if "probability" in entry else ""
@@ -361,9 +372,6 @@ def _lists(record: dict[str, Any]) -> str:
         rows.append(("placed", f"{entry.get('name')} at {entry.get('index')}"))
     for entry in record.get("refused", []):
         rows.append(("refused", str(entry)))
-    for entry in record.get("summary", []):
-        sure = f" ({entry['sure']})" if entry.get("sure") else ""
-        rows.append((entry["what"] + sure, entry.get("run", "")))
     for fact in record.get("frames", []):
         for note in fact.get("notes", []):
             rows.append((f"frame {fact['index']}", str(note)))
@@ -374,16 +382,20 @@ def _lists(record: dict[str, Any]) -> str:
     return "".join(parts)
 
 
+def _finding(entry: Mapping[str, str]) -> str:
+    sure = f" <small>{escape(entry['sure'])}</small>" if entry.get("sure") else ""
+    run = f"<code>{escape(entry['run'])}</code>" if entry.get("run") else ""
+    return f"<li><b>{escape(entry['what'])}</b>{sure}{run}</li>"
+
+
 def _trimmed(record: dict[str, Any]) -> dict[str, Any]:
     """The record without the frames that would make the page heavy."""
-    frames = record.get("frames") or []
     trimmed = dict(record)
     for key in ("frames", "damage", "order"):
         entries = trimmed.get(key)
         if isinstance(entries, list) and len(entries) > RECORD_FRAMES:
             trimmed[key] = entries[:RECORD_FRAMES]
             trimmed[f"{key}_left_out"] = len(entries) - RECORD_FRAMES
-    del frames
     return trimmed
 
 

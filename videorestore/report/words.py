@@ -1,9 +1,11 @@
-"""The head of the page in words: what was done, and the figures that matter."""
+"""Records in words: what was done, what is wrong, and the figures that matter."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -106,3 +108,88 @@ def _span(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+def frames_in_words(numbers: Sequence[int], most: int = 12) -> str:
+    """Frame numbers as a LIST that can be given back to the program.
+
+    >>> frames_in_words([7, 50, 51, 52])
+    '7,50-52'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:most]]
+    return ",".join(words) + (f" and {len(runs) - most} more" if len(runs) > most else "")
+
+
+def counted(number: int, name: str) -> str:
+    """A number with its noun: ``1 frame``, ``2 frames``."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def findings(record: Record) -> list[dict[str, str]]:
+    """What is wrong, how sure, what to run: from the fields of an inspection.
+
+    Returns
+    -------
+    list of dict
+        ``what``, and where known ``sure`` and ``run``.
+    """
+    name = _quoted(str(record.get("input")))
+    base = f"videorestore {{}} {name} -o OUTPUT"
+    found: list[dict[str, str]] = []
+
+    def add(what: str, run: str = "", sure: str = "") -> None:
+        found.append({"what": what, "run": run, "sure": sure})
+
+    noise = record.get("noise_sd")
+    if noise is not None and noise >= 1.0:
+        interval = record.get("noise_interval")
+        add(
+            f"noise of sd {noise:.3g} (of 255)",
+            base.format("denoise"),
+            f"between {interval[0]:.3g} and {interval[1]:.3g}" if interval else "",
+        )
+    for key, word in (
+        ("corrupt", "corrupt"),
+        ("missing", "missing"),
+        ("black", "black"),
+        ("duplicates", "repeated"),
+    ):
+        frames = record.get(key)
+        if frames:
+            listed = frames_in_words(frames)
+            add(f"{counted(len(frames), word + ' frame')}: {listed}", _fill(base, frames))
+    for gap in record.get("dropped", []):
+        sure = f"probability {gap['probability']:.2f}" if "probability" in gap else ""
+        add(
+            f"{counted(gap['count'], 'frame')} dropped after frame {gap['after']}",
+            f"{base.format('fill')} --insert {gap['count']}@{gap['after']}",
+            sure,
+        )
+    damage = record.get("damage")
+    if damage:
+        kinds = Counter(entry.get("kind", "damage") for entry in damage)
+        listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        touched = len({entry.get("frame") for entry in damage})
+        add(f"damaged pixels in {touched} frames: {listed}", f"{base.format('inpaint')} --mask auto")
+    flicker = record.get("flicker")
+    strength = flicker.get("sd") if isinstance(flicker, dict) else flicker
+    if isinstance(strength, (int, float)) and not isinstance(strength, bool) and strength >= 1.0:
+        add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"))
+    if record.get("lost"):
+        add(f"{counted(record['lost'], 'packet')} gave no frame")
+    return found
+
+
+def _fill(base: str, frames: list[int]) -> str:
+    listed = frames_in_words(frames, most=10**6)
+    return f"{base.format('fill')} --missing {listed if len(listed) <= 60 else 'auto'}"
+
+
+def _quoted(name: str) -> str:
+    return shlex.quote(name if not name.startswith("-") else f"./{name}")

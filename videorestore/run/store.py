@@ -86,13 +86,14 @@ class WorkFolder:
         return state
 
     def _check_lock(self) -> None:
-        lock = self.path / "pid"
-        with contextlib.suppress(OSError, ValueError):
-            pid = int(lock.read_text())
-            if pid != os.getpid() and _alive(pid):
-                raise MediaWriteError(
-                    f"only one run may write this OUTPUT, process {pid} is at it; wait for it or choose another name."
-                )
+        try:
+            pid = int((self.path / "pid").read_text())
+        except (OSError, ValueError):
+            return
+        if pid != os.getpid() and _alive(pid):
+            raise MediaWriteError(
+                f"only one run may write this OUTPUT, process {pid} is at it; wait for it or choose another name."
+            )
 
     def _lock(self) -> None:
         self._check_lock()

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from videorestore.media.source import Source
+from videorestore.tasks.fill import time_gaps
 from videorestore.tasks.options import Span
-from videorestore.tasks.scan import scan
+from videorestore.tasks.pieces import core_length, cut_pieces
+from videorestore.tasks.scan import Scan, read_pixels, scan, shrink
 from videorestore.tasks.work import Progress, silent
+
+DETECTION_BYTES = 300
+DETECTION_BUDGET = 2 << 30
+"""Bytes for each pixel of each frame while damage is sought, and for a window in all."""
+
+CURVE_FRAMES = 60
+CURVE_SIDE = 160
 
 
 def find(source: Source, span: Span | None = None, progress: Progress = silent) -> dict[str, Any]:
-    """Noise, cuts, repeated, black and broken frames of a clip.
+    """Noise, cuts, bad frames, lost frames, damage and flicker of a clip; frame numbers are the source's.
 
     Parameters
     ----------
@@ -22,16 +34,89 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
     Returns
     -------
     dict
-        ``noise_sd``, ``noise_interval``, ``cuts``, ``duplicates``, ``black``, ``corrupt``, ...
+        ``noise_sd``, ``noise_interval``, ``noise``, ``cuts``, ``fades``, ``duplicates``, ``black``, ``corrupt``,
+        ``dropped``, ``damage``, ``flicker``, ``curve``.
     """
     seen = scan(source, span, progress)
     survey, noise = seen.survey, seen.noise
     found: dict[str, Any] = {
-        "noise_sd": noise.sd,
-        "noise_interval": [noise.low, noise.high],
+        "noise_sd": round(noise.sd, 3),
+        "noise_interval": [round(noise.low, 3), round(noise.high, 3)],
+        "noise": {
+            "per_channel": [round(v, 3) for v in noise.per_channel],
+            "offset": round(noise.offset, 4),
+            "slope": round(noise.slope, 5),
+            "trustworthy": noise.trustworthy,
+            "through_codec": noise.codec,
+        },
         "cuts": sorted(survey.cuts),
         "duplicates": sorted(survey.duplicates),
         "black": sorted(survey.black),
         "corrupt": sorted(survey.corrupt),
+        "dropped": dropped(seen),
+        "damage": list(damage(source, seen, progress)),
+        "flicker": survey.flicker,
+        "curve": curve(source, seen, progress),
     }
+    if survey.fades:
+        found["fades"] = [list(f) for f in survey.fades]
     return found
+
+
+def dropped(seen: Scan) -> list[dict[str, Any]]:
+    """Holes in the times, and jumps of the motion without one."""
+    entries = [
+        {"after": g.after, "count": g.count, "probability": 1.0, "by": "times"} for g in time_gaps(seen)
+    ]
+    known = {e["after"] for e in entries}
+    entries += [
+        {"after": d.after, "count": d.count, "probability": round(float(d.probability), 3), "by": "motion"}
+        for d in seen.survey.dropped
+        if d.after not in known
+    ]
+    return sorted(entries, key=lambda e: int(str(e["after"])))
+
+
+def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:
+    """Damaged places of all frames, window by window."""
+    from videorestore.detect.damage import REACH, find_damage
+
+    core = core_length(
+        source.height,
+        source.width,
+        halo=REACH,
+        bytes_per_pixel=DETECTION_BYTES,
+        budget=DETECTION_BUDGET,
+        at_most=48,
+    )
+    total = seen.stop - seen.start
+    lost = seen.worthless
+    for piece in cut_pieces(seen.shots, core=core, halo=REACH):
+        progress("looking for damage", piece.start - seen.start, total)
+        numbers = [i for i in range(piece.read_start, piece.read_stop) if i not in lost]
+        if len(numbers) < 3:
+            continue
+        frames = read_pixels(source, piece.read_start, piece.read_stop)
+        frames = frames[[i - piece.read_start for i in numbers]]
+        _, spots = find_damage(np.nan_to_num(frames, nan=128.0), noise_sd=seen.noise.sd)
+        for spot in spots:
+            number = numbers[spot.frame]
+            if piece.start <= number < piece.stop:
+                yield {"frame": number, "kind": spot.kind, "box": [int(v) for v in spot.box]}
+    progress("looking for damage", total, total)
+
+
+def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any] | None:
+    """How well one latent curve explains the longest shot, by frames hidden from it."""
+    from videorestore.curve import curve_score
+
+    shots = [[i for i in range(a, b) if i not in seen.worthless] for a, b in seen.shots]
+    longest = max(shots, key=len)
+    if len(longest) < 8:
+        return None
+    progress("does the clip lie on a curve", 0, 1)
+    numbers = longest[:CURVE_FRAMES]
+    frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], CURVE_SIDE) for i in numbers])
+    score = curve_score(np.nan_to_num(frames, nan=128.0))
+    progress("does the clip lie on a curve", 1, 1)
+    return {k: round(float(v), 3) for k, v in score.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from videorestore.report.page import PageBuilder
 from videorestore.report.pictures import Picture
 from videorestore.report.record import absent, peak_memory_mb, plain
 from videorestore.report.score import on_255
+from videorestore.report.words import findings
 from videorestore.tasks.findings import find
 from videorestore.tasks.options import InspectOptions
 from videorestore.tasks.scan import resolve_span
@@ -60,6 +62,7 @@ def report(
         for key, value in find(opened, options.span, progress).items():
             # Frames that the decoder complained of and those that look broken are one list.
             record[key] = sorted({*record.get(key, []), *value}) if key == "corrupt" else value
+        record["summary"] = findings(plain(record))
         record["elapsed_s"] = round(time.monotonic() - started, 2)
         record["peak_memory_mb"] = peak_memory_mb()
         record = {key: plain(value) for key, value in record.items() if not absent(value)}
@@ -93,7 +96,7 @@ def facts(source: Source, index: FrameIndex, start: int = 0, stop: int | None = 
         "width": source.width,
         "height": source.height,
         "n_frames": sum(status != "missing" for status in statuses),
-        "fps": _rate(times, durations) or source.info.fps,
+        "fps": _rate(times, durations) if source.info.vfr else source.info.fps,
         "duration_s": float(times[-1] + durations[-1] - times[0]),
         "first_time_s": float(times[0]),
         "corrupt": [start + k for k, status in enumerate(statuses) if status == "corrupt"],
@@ -135,11 +138,27 @@ def _page(source: Source, record: dict[str, Any], start: int, stop: int, progres
     step = max(1, -(-(stop - start) // (PICTURES - len(bad))))
     chosen = sorted({*bad, *range(start, stop, step)})
     builder = PageBuilder()
-    for done, number in enumerate(chosen):
-        for frame in source.frames(number, number + 1):
-            builder.add_picture(number - start, after=shown(frame), origin=wrong.get(number, "good"))
+    for done, frame in enumerate(_pick(source, chosen)):
+        builder.add_picture(
+            frame.index - start,
+            after=shown(frame),
+            origin=wrong.get(frame.index, "good"),
+            time_s=round(float(frame.time), 6),
+        )
         progress("page", done + 1, len(chosen))
     return builder
+
+
+def _pick(source: Source, numbers: list[int]) -> Iterator[Frame]:
+    """Some frames: by one reading where they lie close together, by jumps where they do not."""
+    if not numbers:
+        return
+    if 8 * len(numbers) >= numbers[-1] - numbers[0]:
+        wanted = set(numbers)
+        yield from (frame for frame in source.frames(numbers[0], numbers[-1] + 1) if frame.index in wanted)
+    else:
+        for number in numbers:
+            yield from source.frames(number, number + 1)
 
 
 def shown(frame: Frame) -> Picture:

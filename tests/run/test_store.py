@@ -1,0 +1,76 @@
+"""The work folder: whole pieces, one writer, the right run."""
+
+import json
+import os
+from fractions import Fraction
+
+import pytest
+
+from videorestore.errors import MediaWriteError
+from videorestore.run.store import WorkFolder, describe, fingerprint
+from videorestore.tasks.options import DenoiseOptions, UpsampleOptions
+
+
+@pytest.fixture
+def clip(tmp_path):
+    path = tmp_path / "in.bin"
+    path.write_bytes(bytes(range(256)) * 40)
+    return path
+
+
+def test_the_same_run_is_taken_up_and_another_one_is_not(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    first = describe("denoise", str(clip), DenoiseOptions(sigma=3.0), "1")
+    assert folder.open(first, resume=True) == "new"
+    folder.save_facts(0, [{"fact": 1}])
+    assert folder.open(first, resume=True) == "resumed"
+    assert folder.done(0) and folder.load_facts(0) == [{"fact": 1}]
+    second = describe("denoise", str(clip), DenoiseOptions(sigma=4.0), "1")
+    assert folder.open(second, resume=True) == "other"
+    assert not folder.done(0)
+    folder.save_facts(0, [])
+    assert folder.open(second, resume=False) == "new"
+    assert not folder.done(0)
+
+
+def test_what_does_not_change_a_pixel_does_not_change_the_run(clip):
+    plain = describe("upsample", str(clip), UpsampleOptions(factor=Fraction(2)), "1")
+    other = UpsampleOptions(factor=Fraction(2), jobs=2, max_memory=10**9, report="page.html", overwrite=True)
+    assert describe("upsample", str(clip), other, "1") == plain
+    assert describe("upsample", str(clip), UpsampleOptions(factor=Fraction(3)), "1") != plain
+
+
+def test_another_input_is_another_run(clip):
+    before = fingerprint(str(clip))
+    content = bytearray(clip.read_bytes())
+    content[5] ^= 1
+    facts = clip.stat()
+    clip.write_bytes(content)
+    os.utime(clip, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert fingerprint(str(clip)) != before
+
+
+def test_two_writers_are_refused(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    run = describe("denoise", str(clip), DenoiseOptions(), "1")
+    folder.open(run, resume=True)
+    (folder.path / "pid").write_text(str(os.getppid()))
+    with pytest.raises(MediaWriteError, match="only one run"):
+        folder.open(run, resume=True)
+    with pytest.raises(MediaWriteError, match="only one run"):
+        folder.open(run, resume=False)
+
+
+def test_a_torn_note_is_another_run(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    run = describe("denoise", str(clip), DenoiseOptions(), "1")
+    folder.open(run, resume=True)
+    (folder.path / "run.json").write_text(json.dumps(run)[:20])
+    assert folder.open(run, resume=True) == "other"
+
+
+def test_facts_that_were_not_finished_do_not_count(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True)
+    (folder.path / "000003.json.new").write_text("[")
+    assert not folder.done(3)

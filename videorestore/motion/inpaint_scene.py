@@ -1,0 +1,230 @@
+"""One part of the picture over a stretch of frames: what its other moments say about each hole.
+
+Everything is made when asked for and kept: spatial fills, bridges across large holes, flows between filled frames,
+filled frames of the first pass (level 1) and of the second (level 2).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.motion._kernels_inpaint import midmean
+from videorestore.motion.flow import consistency, luma, medium_flow
+from videorestore.motion.inpaint_fusion import Guess, fuse
+from videorestore.motion.warp import compose, inside, warp
+from videorestore.spatial.kriging import fill
+from videorestore.spatial.membrane import push_pull
+
+FIRST, SECOND = 4, 12
+"""Frames on either side that the first and the second pass look for content in."""
+
+BRIDGE = 6
+"""A large hole is bridged between frames that are whole there, no farther away than this."""
+
+STATIC = 6
+"""Frames on either side that serve a place that stands still."""
+
+REACH = FIRST + SECOND + BRIDGE + 2
+"""Frames on either side that a result may depend on."""
+
+_DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
+_FADE = 0.8  # trust that is left per step
+_MISS = 1.5  # pixels by which forward and backward may disagree
+
+
+class Scene:
+    """Holes in a stretch of frames.
+
+    Parameters
+    ----------
+    frames : ndarray, shape (n, height, width, channels)
+    holes : ndarray of bool, shape (n, height, width)
+    """
+
+    def __init__(self, frames: FloatArray, holes: Mask) -> None:
+        self.known: Mask = ~holes
+        self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
+        self.whole: NDArray[np.bool_] = ~holes.any(axis=(1, 2))
+        self.spatial = cache(self._spatial)
+        self.deep = cache(self._deep)
+        self.bridge = cache(self._bridge)
+        self.filled = cache(self._filled)
+        self.flow = cache(self._flow)
+
+    def result(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
+        return self._mend(k, 1, SECOND)
+
+    def forget_before(self, k: int) -> None:
+        """Nothing to do for short stretches; the caller drops the whole scene."""
+
+    def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
+        return fill(self.frames[k], self.known[k])
+
+    def _deep(self, k: int) -> Mask:
+        """Holes too deep for the spatial fill."""
+        holes = (~self.known[k]).astype(np.uint8)
+        padded = cv2.copyMakeBorder(holes, 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+        depth = cv2.distanceTransform(padded, cv2.DIST_L2, 5)[1:-1, 1:-1]
+        core = (depth > _DEPTH).astype(np.uint8)
+        return np.asarray((cv2.dilate(core, np.ones((9, 9), np.uint8)) > 0) & (holes > 0))
+
+    def _bridge(self, k: int) -> tuple[Guess | None, Mask]:
+        """A guess at the deep holes from the nearest frames that are whole there, and where it holds."""
+        deep = self.deep(k)
+        covered = np.zeros_like(deep)
+        if not deep.any():
+            return None, covered
+        groups: dict[tuple[int, int], Mask] = {}
+        count, labels = cv2.connectedComponents(deep.astype(np.uint8))
+        for label in range(1, count):
+            part = labels == label
+            around = cv2.dilate(part.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+            before, after = self._whole_at(k, -1, around), self._whole_at(k, 1, around)
+            if before is not None and after is not None:
+                groups[before, after] = groups.get((before, after), np.zeros_like(part)) | part
+        if not groups:
+            return None, covered
+        pixels = self.spatial(k)[0].copy()
+        trust = np.zeros(deep.shape, np.float32)
+        variance = np.full(deep.shape, 1e3, np.float32)
+        for (before, after), part in sorted(groups.items()):
+            middle, sure = _between(
+                self.spatial(before)[0], self.spatial(after)[0], (k - before) / (after - before)
+            )
+            near = cv2.dilate(part.astype(np.uint8), np.ones((41, 41), np.uint8)) > 0
+            near &= ~covered
+            pixels[near] = middle[near]
+            trust[near] = sure[near]
+            variance[near] = 0
+            covered |= part
+        return Guess(pixels=pixels, trust=trust, variance=variance), covered
+
+    def _whole_at(self, k: int, step: int, region: Mask) -> int | None:
+        for j in range(k + step, k + step * (BRIDGE + 1), step):
+            if not 0 <= j < len(self.frames):
+                return None
+            if self.known[j][region].all():
+                return j
+        return None
+
+    def _filled(self, level: int, k: int) -> tuple[FloatArray, FloatArray]:
+        """Frame k with its holes filled so far, and the variance ``(height, width)`` of every pixel."""
+        if self.whole[k]:
+            return self.frames[k], np.zeros(self.known.shape[1:], np.float32)
+        if level:
+            mean, variance = self._mend(k, 0, FIRST)
+            return mean, variance.mean(axis=2)
+        pixels, sd = self.spatial(k)
+        variance = (sd**2).mean(axis=2)
+        guess, covered = self.bridge(k)
+        if guess is not None:
+            pixels = np.where(covered[..., None], guess.pixels, pixels)
+            variance = np.where(covered, np.float32(50), variance)
+        return pixels, variance
+
+    def _flow(self, level: int, i: int, j: int) -> tuple[FloatArray, FloatArray]:
+        """Flow from frame i to its neighbour j, and trust ``(height, width)`` in it."""
+        if level and self.whole[i] and self.whole[j]:
+            return self.flow(0, i, j)
+        if i > j:
+            there = self._vectors(level, i, j)
+            back = self.flow(level, j, i)[0]
+        else:
+            there, back = self._vectors(level, i, j), self._vectors(level, j, i)
+        miss = consistency(there, back) / _MISS
+        return there, np.exp(-miss * miss)
+
+    def _vectors(self, level: int, i: int, j: int) -> FloatArray:
+        vectors = medium_flow(luma(self.filled(level, i)[0]), luma(self.filled(level, j)[0]))
+        blind = self.deep(i) & ~self.bridge(i)[1] if not self.whole[i] else None
+        if blind is None or not blind.any():
+            return vectors
+        # Nothing was seen there at any near time: the motion around goes on inside.
+        seen = 1 - cv2.dilate(blind.astype(np.uint8), np.ones((9, 9), np.uint8)).astype(np.float32)
+        return push_pull(vectors, seen)
+
+    def _mend(self, k: int, level: int, reach: int) -> tuple[FloatArray, FloatArray]:
+        guesses = self._along(k, -1, level, reach) + self._along(k, 1, level, reach)
+        still = self._static(k)
+        if still is not None:
+            guesses.append(still)
+        if not self.whole[k]:
+            bridge, _ = self.bridge(k)
+            if bridge is not None:
+                guesses.append(bridge)
+        spatial, sd = self.spatial(k)
+        return fuse(self.frames[k], self.known[k], guesses, spatial, sd)
+
+    def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
+        """Frames on one side, followed until every hole has been seen."""
+        guesses: list[Guess] = []
+        holes = ~self.known[k]
+        seen = np.zeros(holes.shape, np.float32)
+        way: FloatArray | None = None
+        trust = np.ones(holes.shape, np.float32)
+        for distance in range(1, reach + 1):
+            j = k + step * distance
+            if not 0 <= j < len(self.frames):
+                break
+            vectors, sure = self.flow(level, j - step, j)
+            if way is None:
+                way, trust = vectors, sure
+            else:
+                trust = trust * warp(sure, way, method="linear")
+                way = compose(way, vectors)
+            here = trust * inside(way) * np.float32(_FADE ** (distance - 1))
+            pixels, variance = self.filled(level, j)
+            if self.whole[j]:
+                found = here
+                doubt = variance
+            else:
+                found = here * warp(self.known[j].astype(np.float32), way, method="linear")
+                doubt = np.maximum(warp(variance, way, method="linear"), 0)
+            guesses.append(Guess(pixels=warp(pixels, way), trust=here.astype(np.float32), variance=doubt))
+            seen = seen + found
+            if distance >= 2 and not (holes & (seen < 0.9)).any():
+                break
+        return guesses
+
+    def _static(self, k: int) -> Guess | None:
+        """What this very place shows at other times."""
+        first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
+        if last - first < 2:
+            return None
+        shape = self.known.shape[1:]
+        rows, columns = (axis.ravel() for axis in np.indices(shape))
+        mean = np.empty((len(rows), self.frames.shape[3]), np.float32)
+        count = np.empty(len(rows), np.int64)
+        midmean(self.frames[first:last], self.known[first:last], k - first, rows, columns, mean, count)
+        seen = (count > 0).reshape(shape)
+        return Guess(
+            pixels=mean.reshape(*shape, -1),
+            trust=seen.astype(np.float32),
+            variance=np.where(seen, np.float32(0), np.float32(1e4)),
+        )
+
+
+def _between(before: FloatArray, after: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
+    """The moment t between two frames by straight motion, and trust ``(height, width)`` in it."""
+    one, two = luma(before), luma(after)
+    ahead, back = medium_flow(one, two), medium_flow(two, one)
+    to_before, to_after = -t * ahead, -(1 - t) * back
+    for _ in range(4):
+        to_before = -t * warp(ahead, to_before, method="linear")
+        to_after = -(1 - t) * warp(back, to_after, method="linear")
+    sides = []
+    for frame, way, there, home, share in (
+        (before, to_before, ahead, back, 1 - t),
+        (after, to_after, back, ahead, t),
+    ):
+        miss = warp(consistency(there, home), way, method="linear") / _MISS
+        sides.append((warp(frame, way), share * (np.exp(-miss * miss) * inside(way) + 1e-3), share))
+    (a, wa, sa), (b, wb, sb) = sides
+    mixed = (wa[..., None] * a + wb[..., None] * b) / (wa + wb)[..., None]
+    return mixed.astype(np.float32), np.clip(np.maximum(wa / sa, wb / sb), 0, 1).astype(np.float32)
