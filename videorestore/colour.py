@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,8 @@ def _rgb(frame: Frame, top: float, *, smooth: bool) -> FloatArray:
     # Chroma enters around zero: in float32 this keeps 16-bit samples exact.
     luma = (planes[0].astype(np.float32) - np.float32(offset)) * np.float32(top / span)
     first, second = (
-        _chroma(plane, pixel, frame.height, frame.width, smooth=smooth) - np.float32(middle) for plane in planes[1:3]
+        _chroma(plane, pixel, frame.height, frame.width, smooth=smooth) - np.float32(middle)
+        for plane in planes[1:3]
     )
     weights = (inverse * np.array([1.0, top / chroma_span, top / chroma_span])).astype(np.float32)
     for k in range(3):
@@ -146,8 +148,10 @@ def to_rgb(frame: Frame) -> Samples:
     """
     pixel = frame.format
     largest = float((1 << pixel.depth) - 1) if pixel.depth < 32 else 1.0
-    dtype = np.dtype(np.float32) if pixel.depth == 32 else np.dtype(np.uint8 if pixel.depth == 8 else np.uint16)
-    top = 1.0 if pixel.depth == 32 else float(np.iinfo(dtype).max)
+    dtype = (
+        np.dtype(np.float32) if pixel.depth == 32 else np.dtype(np.uint8 if pixel.depth == 8 else np.uint16)
+    )
+    top = {8: 255.0, 32: 1.0}.get(pixel.depth, 65535.0)
     if pixel.model != "yuv" and pixel.full_range and pixel.depth in (8, 16, 32):
         return np.stack(frame.planes, axis=-1)
     colour = _rgb(frame, top, smooth=False)
@@ -215,14 +219,14 @@ def native(pixels: FloatArray, like: Frame, *, keep: Mask | None = None) -> Fram
 
 
 def _keep_samples(new: Samples, old: Samples, keep: Mask, pixel: PixelFormat, k: int) -> Samples:
-    held = keep
+    held: Any = keep
     if k > 0 and pixel.model == "yuv" and pixel.subsampling != (0, 0):
         sx, sy = pixel.subsampling
         step_y, step_x = 1 << sy, 1 << sx
         rows, columns = new.shape
         padded = np.zeros((rows * step_y, columns * step_x), np.bool_)
         padded[: keep.shape[0], : keep.shape[1]] = keep
-        held = padded.reshape(rows, step_y, columns, step_x).any(axis=(1, 3))
+        held = np.any(padded.reshape(rows, step_y, columns, step_x), axis=(1, 3))
     return np.where(held, old, new)
 
 
@@ -230,13 +234,18 @@ def planes_from_working(pixels: FloatArray, pixel: PixelFormat) -> tuple[Samples
     """Colour planes (without alpha) of a format from float32 pixels ``(height, width, 1 or 3)`` on 0..255."""
     offset, span, middle, chroma_span, largest = _scales(pixel)
     if pixel.model == "grey":
-        return (_quantise(pixels[:, :, 0] * np.float32(span / 255.0) + np.float32(offset), pixel.dtype, largest),)
+        return (
+            _quantise(pixels[:, :, 0] * np.float32(span / 255.0) + np.float32(offset), pixel.dtype, largest),
+        )
     channels = [pixels[:, :, k if pixels.shape[2] == 3 else 0] for k in range(3)]
     if pixel.model == "rgb":
         return tuple(
-            _quantise(c * np.float32(span / 255.0) + np.float32(offset), pixel.dtype, largest) for c in channels
+            _quantise(c * np.float32(span / 255.0) + np.float32(offset), pixel.dtype, largest)
+            for c in channels
         )
-    weights = (ycc_from_rgb(pixel.matrix) / 255.0 * np.array([[span], [chroma_span], [chroma_span]])).astype(np.float32)
+    weights = (ycc_from_rgb(pixel.matrix) / 255.0 * np.array([[span], [chroma_span], [chroma_span]])).astype(
+        np.float32
+    )
     red, green, blue = channels
     sx, sy = pixel.subsampling
     planes = []
@@ -263,7 +272,9 @@ def from_rgb(rgb: Samples, format: PixelFormat) -> tuple[Samples, ...]:
     tuple of ndarray
     """
     if rgb.ndim != 3 or rgb.shape[2] not in (1, 2, 3, 4):
-        raise InputError(f"pixels must have shape (height, width, 1 to 4 channels), got {rgb.shape}; reshape them.")
+        raise InputError(
+            f"pixels must have shape (height, width, 1 to 4 channels), got {rgb.shape}; reshape them."
+        )
     has_alpha = rgb.shape[2] in (2, 4)
     colours = rgb.shape[2] - has_alpha
     top = 1.0 if rgb.dtype.kind == "f" else float(np.iinfo(rgb.dtype).max)
@@ -280,7 +291,9 @@ def from_rgb(rgb: Samples, format: PixelFormat) -> tuple[Samples, ...]:
         if has_alpha and same_scale:
             alpha: Samples = np.ascontiguousarray(rgb[:, :, -1])
         elif has_alpha:
-            alpha = _quantise(rgb[:, :, -1].astype(np.float32) * np.float32(largest / top), format.dtype, largest)
+            alpha = _quantise(
+                rgb[:, :, -1].astype(np.float32) * np.float32(largest / top), format.dtype, largest
+            )
         else:
             alpha = np.full(rgb.shape[:2], largest, format.dtype)
         planes = (*planes, alpha)

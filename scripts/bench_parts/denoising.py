@@ -7,8 +7,6 @@ over all frames. CPU time is the process time of all threads per pixel and frame
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
 import subprocess
 import tempfile

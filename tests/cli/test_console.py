@@ -94,3 +94,16 @@ def test_durations_for_people() -> None:
         "1:00:00",
         "25:01:01",
     ]
+
+
+def test_a_long_silence_is_broken() -> None:
+    err, clock = io.StringIO(), Clock()
+    console = Console(Environment(stdout=io.StringIO(), stderr=err), progress="plain", clock=clock)
+    console.still()
+    assert err.getvalue() == ""
+    console.progress("fitting", 0, 0)
+    clock.now = 90.0
+    console.still()
+    console.close()
+    console.still()
+    assert err.getvalue().splitlines() == ["fitting", "fitting (working for 1:30)"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from videorestore.cli.arguments import Folder, Name
 from videorestore.cli.parser import build
-from videorestore.cli.verbs import TABLE, Folder, Name
+from videorestore.cli.verbs import TABLE
 from videorestore.tasks import VERBS
 
 GLOBAL = (

@@ -12,6 +12,9 @@ from videorestore.cli.environment import Environment
 
 Clock = Callable[[], float]
 
+SILENCE_S = 20.0
+"""After so long without news a log is told that the work goes on."""
+
 
 class Meter:
     """How fast a phase goes and how long it still takes.
@@ -210,6 +213,8 @@ class Console:
         self._kind = _kind(environment, "none" if quiet and progress == "auto" else progress)
         self._display: Display | None = None
         self._meter: Meter | None = None
+        self._calls = self._heard = 0
+        self._closed = threading.Event()
 
     def progress(self, phase: str, done: int, total: int) -> None:
         """The callback that the work is given."""
@@ -219,7 +224,23 @@ class Console:
         if meter is None or new:
             meter = self._meter = Meter(phase, now)
         meter.update(done, total)
+        self._calls += 1
         self._opened().show(meter, now, new=new)
+
+    def still(self) -> None:
+        """Say that a phase goes on though it has nothing new to tell: silence would look like a hang."""
+        if self._meter is not None and self._display is not None:
+            now = self._clock()
+            self._display.note(
+                f"{describe(self._meter, now)} (working for {spell(now - self._meter.started)})"
+            )
+
+    def _watch(self) -> None:
+        """Break a long silence, in a thread of its own."""
+        while not self._closed.wait(SILENCE_S):
+            if self._calls == self._heard:
+                self.still()
+            self._heard = self._calls
 
     def note(self, text: str) -> None:
         """A line on stderr that stays."""
@@ -230,6 +251,7 @@ class Console:
 
     def close(self) -> None:
         """End the progress; messages can still be written."""
+        self._closed.set()
         if self._display is not None:
             self._display.close()
             self._display = None
@@ -250,6 +272,9 @@ class Console:
         return self._display
 
     def _open(self) -> Display:
+        if self._kind == "plain":
+            self._closed.clear()
+            threading.Thread(target=self._watch, daemon=True).start()
         if self._kind == "bar":
             return Bar(
                 self._writer, self._environment.stderr, colour="NO_COLOR" not in self._environment.variables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -33,15 +34,12 @@ class Environment:
     @classmethod
     def system(cls) -> Environment:
         """The real one."""
-        for stream in (sys.stdout, sys.stderr):
-            # A name that the locale cannot spell must not end the run.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        out, err = _opened(sys.stdout), _opened(sys.stderr)
         return cls(
-            stdout=sys.stdout,
-            stderr=sys.stderr,
-            stdout_is_terminal=sys.stdout is not None and sys.stdout.isatty(),
-            stderr_is_terminal=sys.stderr is not None and sys.stderr.isatty(),
+            stdout=out,
+            stderr=err,
+            stdout_is_terminal=out.isatty(),
+            stderr_is_terminal=err.isatty(),
             variables=os.environ,
         )
 
@@ -49,5 +47,13 @@ class Environment:
         """The name as the process must open it."""
         if self.cwd is None or os.path.isabs(name):
             return name
-        joined = os.path.join(self.cwd, name)
-        return joined
+        return os.path.join(self.cwd, name)
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """A stream that can be written to, also where the shell closed it, and whatever a name is spelt with."""
+    if stream is None:
+        return open(os.devnull, "w")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream

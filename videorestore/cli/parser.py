@@ -179,7 +179,7 @@ def _parse_verb(name: str, args: list[str]) -> Command | Answer:
     for name_ in (source, output):
         if name_ == "":
             raise UsageError("a file name must not be empty, got ''; check the variable that it came from.")
-    if TABLE[name].writes and output is None and not given.get("dry_run"):
+    if TABLE[name].writes and output is None:
         raise UsageError(f"-o OUTPUT must be given, got none; write videorestore {name} {source} -o OUTPUT.")
     if name == "fill" and "insert" in given:
         # Who names the absent frames does not ask for a search of the others.

@@ -53,6 +53,7 @@ def _written(record: Record, verbose: int) -> list[str]:
     made = ", ".join(f"{counts[origin]} {origin}" for origin in _ORIGINS if counts[origin])
     if made:
         lines.append(f"  frames     {made}")
+    lines += [f"  {'plan':<10} {step}" for step in _steps(record.get("plan", []))]
     lines += [f"  {label:<10} {text}" for label, text in _how(record)]
     if verbose:
         for fact in frames:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from videorestore.clip import Clip, ClipInfo, Frame, PixelFormat, Samples
+from videorestore.clip import Clip, ClipInfo, Frame, PixelFormat, Samples, Status
 from videorestore.errors import InputError, MediaReadError
 from videorestore.media.source import FrameIndex, Source, even_times
 from videorestore.media.timing import rate_of
+
+GOOD: Status = "good"
 
 
 def array_format(dtype: np.dtype[Any], channels: int) -> PixelFormat:
     """Format of the samples of an array ``(n, height, width, channels)``."""
     depth = {"u1": 8, "u2": 16}.get(dtype.str[1:], 32)
-    model = "grey" if channels <= 2 else "rgb"
+    model: Literal["grey", "rgb"] = "grey" if channels <= 2 else "rgb"
     return PixelFormat(
         model=model, depth=depth, alpha=channels in (2, 4), matrix="gbr" if model == "rgb" else "unknown"
     )
@@ -70,7 +72,9 @@ class ArraySource(Source):
             self._durations = tuple(durations) if durations else _durations_of(self._times, fps)
             rate = rate_of(self._times, self._durations, info.fps if info else None, Fraction(1, 1000))
         if any(b <= a for a, b in zip(self._times, self._times[1:])):
-            raise InputError("times must increase from frame to frame, found one that does not; sort the frames.")
+            raise InputError(
+                "times must increase from frame to frame, found one that does not; sort the frames."
+            )
         self.info = _array_info(info, self._format, rate, path)
 
     @classmethod
@@ -95,7 +99,7 @@ class ArraySource(Source):
 
     def index(self) -> FrameIndex:
         n = len(self._array)
-        return FrameIndex(times=self._times, durations=self._durations, statuses=("good",) * n)
+        return FrameIndex(times=self._times, durations=self._durations, statuses=(GOOD,) * n)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         n = len(self._array)

@@ -43,7 +43,9 @@ def read(path: str | os.PathLike[str], *, stream: int | None = None, fps: Fracti
             pictures.append(to_rgb(frame))
             times.append(frame.time)
             durations.append(frame.duration)
-        return Clip(frames=np.stack(pictures), times=tuple(times), durations=tuple(durations), info=source.info)
+        return Clip(
+            frames=np.stack(pictures), times=tuple(times), durations=tuple(durations), info=source.info
+        )
 
 
 def write(clip: Clip, path: str | os.PathLike[str], options: SinkOptions | None = None) -> tuple[str, ...]:
@@ -101,7 +103,9 @@ class Copied:
 
 
 def copy_through(
-    source: Source | str | os.PathLike[str], output: str | os.PathLike[str], options: SinkOptions | None = None
+    source: Source | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: SinkOptions | None = None,
 ) -> Copied:
     """Read and write with no step between; decoding and encoding overlap.
 

@@ -33,6 +33,16 @@ _NAMES = {
     "xvid": "libxvid",
     "jpeg": "mjpeg",
 }
+# The scaler has names of its own for the matrices.
+_SCALE_NAMES = {
+    "bt709": "bt709",
+    "fcc": "fcc",
+    "bt470bg": "bt470",
+    "smpte170m": "smpte170m",
+    "smpte240m": "smpte240m",
+    "bt2020nc": "bt2020",
+    "bt2020c": "bt2020",
+}
 # Encoders that refuse an odd width or height where chroma is subsampled along it.
 _EVEN_ONLY = ("libx264", "libx265", "prores_ks", "libxvid", "mpeg4", "mjpeg")
 _LOSSLESS = ("ffv1", "huffyuv", "ffvhuff", "utvideo", "png", "rawvideo", "magicyuv", "qtrle")
@@ -101,7 +111,9 @@ def encoder_formats(encoder: str) -> tuple[str, ...]:
     )
     text = done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
     if f"Encoder {encoder} " not in text:
-        raise InputError(f"codec must be a video encoder of FFmpeg, got {encoder!r}; try h264, hevc, vp9, av1 or ffv1.")
+        raise InputError(
+            f"codec must be a video encoder of FFmpeg, got {encoder!r}; try h264, hevc, vp9, av1 or ffv1."
+        )
     found = re.search(r"Supported pixel formats: (.*)", text)
     return tuple(found.group(1).split()) if found else ()
 
@@ -113,6 +125,10 @@ def choose_encoder(suffix: str, pixel: PixelFormat, options: SinkOptions) -> str
         return _NAMES.get(name, name)
     if suffix == ".webm":
         return "libvpx-vp9"
+    if suffix == ".avi":
+        # AVI has no presentation times, which H.264 needs; what MPEG-4 cannot hold is kept without loss.
+        simple = pixel.model == "yuv" and pixel.depth == 8 and pixel.subsampling == (1, 1) and not pixel.alpha
+        return "mpeg4" if simple and not pixel.full_range else "ffv1"
     if pixel.alpha and suffix == ".mov":
         return "prores_ks"
     if pixel.alpha and suffix == ".mkv":
@@ -199,6 +215,15 @@ def plan_encoding(
         notes += _format_notes(encoder, pixel, reached, height, width, target)
     if pixel.alpha and not reached.alpha:
         losses.append(f"alpha: {encoder} in {target} has none; use .webm, or .mkv with the codec ffv1")
+    if (
+        suffix == ".avi"
+        and pixel.model == "yuv"
+        and info.matrix_known
+        and pixel.matrix != assumed_matrix(height)
+    ):
+        notes.append(
+            f"avi stores no colour tags: players will take {assumed_matrix(height)} for {pixel.matrix}"
+        )
     rate = _nominal(fps)
     filters = _filters(info, piped, reached, target, height, width)
     arguments = _arguments(encoder, suffix, target, reached, options, height, width)
@@ -225,14 +250,18 @@ def _format_notes(
     notes = []
     odd = width % 2 or height % 2
     if odd and pixel.model == "yuv" and reached.subsampling != pixel.subsampling:
-        notes.append(f"{encoder} takes an odd size only as {target}: the chroma samples are repeated, nothing is lost")
+        notes.append(
+            f"{encoder} takes an odd size only as {target}: the chroma samples are repeated, nothing is lost"
+        )
     elif reached.model == "yuv" and pixel.model != "yuv":
         notes.append(f"{pixel.model} pixels are written as {target}; some players want --pix-fmt yuv420p")
     elif sum(reached.subsampling) > sum(pixel.subsampling):
         notes.append(f"{encoder} has less chroma than the source; written as {target}")
     if reached.depth < min(pixel.depth, 16):
         kind = "float" if pixel.depth == 32 else f"{pixel.depth} bit"
-        notes.append(f"{encoder} ends at {reached.depth} bit: {kind} samples are rounded; ffv1 or .npy keeps them")
+        notes.append(
+            f"{encoder} ends at {reached.depth} bit: {kind} samples are rounded; ffv1 or .npy keeps them"
+        )
     return notes
 
 
@@ -273,10 +302,13 @@ def _filters(
             matrix = assumed_matrix(height)
             scale += [f"out_color_matrix={matrix}", "out_range=tv"]
         elif piped.model == "yuv":
-            scale += [f"in_color_matrix={piped.matrix}"]
+            side = "pc" if piped.full_range else "tv"
+            scale += [f"in_range={side}"]
             if reached.model == "yuv":
-                side = "pc" if piped.full_range else "tv"
-                scale += [f"out_color_matrix={piped.matrix}", f"in_range={side}", f"out_range={side}"]
+                # Both sides have the same matrix: samples are only spread or shifted.
+                scale += [f"out_range={side}"]
+            else:
+                scale += [f"in_color_matrix={_SCALE_NAMES.get(piped.matrix, 'bt709')}"]
         elif piped.model == "grey":
             side = "pc" if piped.full_range else "tv"
             scale += [f"in_range={side}", f"out_range={side}"]
@@ -290,20 +322,22 @@ def _filters(
 
 
 def _arguments(
-    encoder: str, suffix: str, target: str, reached: PixelFormat, options: SinkOptions, height: int, width: int
+    encoder: str,
+    suffix: str,
+    target: str,
+    reached: PixelFormat,
+    options: SinkOptions,
+    height: int,
+    width: int,
 ) -> list[str]:
     crf = str(DEFAULT_CRF if options.crf is None else options.crf)
     own: list[str] = []
     if encoder in ("libx264", "libx264rgb"):
         # A fixed number of threads: the bits do not depend on the machine. Closed groups can be joined.
         own = ["-crf", crf, "-preset", "medium", "-threads", "4", "-flags", "+cgop"]
-        if suffix == ".avi":
-            own += ["-bf", "0"]  # AVI has no presentation times
     elif encoder == "libx265":
         parameters = "log-level=error:open-gop=0:frame-threads=2:pools=4"
         own = ["-crf", crf, "-preset", "medium", "-x265-params", parameters]
-        if suffix == ".avi":
-            own += ["-bf", "0"]
     elif encoder in ("libvpx-vp9", "libvpx"):
         own = ["-crf", crf, "-b:v", "0", "-deadline", "good", "-cpu-used", "3", "-threads", "4"]
         own += ["-row-mt", "1"] if encoder == "libvpx-vp9" else []

@@ -30,10 +30,25 @@ def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> lis
     transparent = "1" if alpha else "0"
     try:
         chain = f"palettegen=stats_mode=full:reserve_transparent={transparent}"
-        first = ["-vf", chain, "-frames:v", "1", "-update", "1", "-f", "image2", f"file:{os.path.abspath(palette)}"]
+        first = [
+            "-vf",
+            chain,
+            "-frames:v",
+            "1",
+            "-update",
+            "1",
+            "-f",
+            "image2",
+            f"file:{os.path.abspath(palette)}",
+        ]
         _feed(segments, shape, first, "find the palette")
         last = max(1, round(segments[-1].durations[-1] / _TICK))
-        second = ["-i", f"file:{os.path.abspath(palette)}", "-lavfi", "[0:v][1:v]paletteuse=dither=sierra2_4a"]
+        second = [
+            "-i",
+            f"file:{os.path.abspath(palette)}",
+            "-lavfi",
+            "[0:v][1:v]paletteuse=dither=sierra2_4a",
+        ]
         second += ["-fps_mode", "passthrough", "-loop", "0", "-final_delay", str(last)]
         second += ["-f", "gif", f"file:{os.path.abspath(part)}"]
         stamps = _feed(segments, shape, second, "encode the GIF")

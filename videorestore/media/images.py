@@ -116,7 +116,7 @@ class _StillSource(Source):
         times, durations = even_times(self._count, self._fps)
         statuses = tuple(self._status(k) for k in range(self._count))
         absent = [k for k, s in enumerate(statuses) if s == "missing"]
-        messages = ()
+        messages: tuple[str, ...] = ()
         if absent:
             messages = (f"{len(absent)} of {self._count} numbers have no image: {_ranges(absent)}",)
         return FrameIndex(times=times, durations=durations, statuses=statuses, messages=messages)
@@ -171,10 +171,14 @@ class FolderSource(_StillSource):
     def __init__(self, files: list[str], *, path: str, fps: Fraction) -> None:
         from videorestore.media.read import IMAGE_SUFFIXES
 
-        files = [f for f in files if Path(f).suffix.lower() in IMAGE_SUFFIXES and not Path(f).name.startswith(".")]
+        files = [
+            f for f in files if Path(f).suffix.lower() in IMAGE_SUFFIXES and not Path(f).name.startswith(".")
+        ]
         files = [f for f in files if not Path(f).stem.endswith(".mask")]
         if not files:
-            raise MediaReadError(f"{path} must hold images (PNG, JPEG, TIFF, ...), found none; check the name.")
+            raise MediaReadError(
+                f"{path} must hold images (PNG, JPEG, TIFF, ...), found none; check the name."
+            )
         files.sort(key=lambda f: natural_key(os.path.basename(f)))
         self.path = path
         self._fps = fps
@@ -190,7 +194,9 @@ class FolderSource(_StillSource):
         try:
             files = [entry.path for entry in os.scandir(path) if entry.is_file()]
         except OSError as error:
-            raise MediaReadError(f"{path} must be a readable folder, got: {error.strerror}; check it.") from error
+            raise MediaReadError(
+                f"{path} must be a readable folder, got: {error.strerror}; check it."
+            ) from error
         return cls(files, path=path, fps=fps)
 
     @property
@@ -288,17 +294,21 @@ class PagedSource(_StillSource):
         except cv2.error as error:
             raise MediaReadError(f"{path} must be a TIFF file, got: {error.err}; check the file.") from error
         if self._count < 1:
-            raise MediaReadError(f"{path} must be a TIFF file with at least one page, found none; check the file.")
+            raise MediaReadError(
+                f"{path} must be a TIFF file with at least one page, found none; check the file."
+            )
         first = self._page(0)
         if first is None:
-            raise MediaReadError(f"{path} must hold pages that can be decoded, the first cannot; check the file.")
+            raise MediaReadError(
+                f"{path} must hold pages that can be decoded, the first cannot; check the file."
+            )
         self._setup(first, path)
 
     def _page(self, number: int) -> Samples | None:
         import cv2
 
         try:
-            done, pages = cv2.imreadmulti(self.path, start=number, count=1, flags=cv2.IMREAD_UNCHANGED)
+            done, pages = cv2.imreadmulti(str(self.path), start=number, count=1, flags=cv2.IMREAD_UNCHANGED)
         except cv2.error:
             return None
         return rgb_order(pages[0]) if done and pages else None

@@ -72,7 +72,9 @@ def amend(path: str, facts: dict[int, TrackFacts]) -> None:
         try:
             start, patched = _patched(data, facts)
         except (IndexError, ValueError, KeyError, StopIteration, OverflowError) as error:
-            raise MediaWriteError(f"the header of {path} must have room for its facts ({error}); try .mp4.") from error
+            raise MediaWriteError(
+                f"the header of {path} must have room for its facts ({error}); try .mp4."
+            ) from error
         file.seek(start)
         file.write(patched)
 
@@ -109,7 +111,10 @@ def _rewritten_tracks(data: bytes, tracks: _Element, facts: dict[int, TrackFacts
             body += _rewritten_track(data, children, facts.get(number, TrackFacts()))
         elif entry.name != _CRC:
             body += data[entry.start : entry.end]
-    return _element(_TRACKS, _checked(body + _void(padding)))
+    body += _void(padding)
+    # WebM files carry no checksums.
+    has_crc = any(e.name == _CRC for e in _children(data, tracks.body, tracks.end))
+    return _element(_TRACKS, _checked(body) if has_crc else body)
 
 
 def _rewritten_track(data: bytes, children: list[_Element], facts: TrackFacts) -> bytes:

@@ -126,14 +126,23 @@ def mux(
     times = [t for segment in segments for t in segment.times]
     durations = [d for segment in segments for d in segment.durations]
     if any(b <= a for a, b in zip(times, times[1:])):
-        raise MediaWriteError("times must increase from segment to segment, found one that does not; sort them.")
-    muxed = Muxed(times=times, end=times[-1] + durations[-1])
+        raise MediaWriteError(
+            "times must increase from segment to segment, found one that does not; sort them."
+        )
+    if kind.name == "avi" and times[0] > 0:
+        # AVI has no time before its first picture; all others keep theirs.
+        durations[0] += times[0]
+        times[0] = Fraction(0)
+        early = ["avi begins with a picture: the first frame is shown from 0 s on"]
+    else:
+        early = []
+    muxed = Muxed(times=times, end=times[-1] + durations[-1], notes=early)
     orders = [_order_of(segment) for segment in segments]
     pace = 1 / fps if fps and not info.vfr else None
     tick = time_base_for([*times, muxed.end], kind.name, fps)
     temporaries: list[str] = []
     with contextlib.ExitStack() as stack:
-        stack.callback(lambda: [os.remove(t) for t in temporaries if os.path.exists(t)])
+        stack.callback(_remove_all, temporaries)
         template = stack.enter_context(av.open(f"file:{os.path.abspath(segments[0].path)}"))
         video = template.streams.video[0]
         context = video.codec_context
@@ -164,7 +173,9 @@ def mux(
             target.finish()
             if kind.name in ("matroska", "webm"):
                 shape = Fraction(context.width, context.height)
-                facts = {1: TrackFacts(aspect=info.sar * shape if info.sar != 1 else None, frame_duration=pace)}
+                facts = {
+                    1: TrackFacts(aspect=info.sar * shape if info.sar != 1 else None, frame_duration=pace)
+                }
                 facts |= {index + 1: TrackFacts(delay=delay) for index, delay in muxed.delays.items()}
                 amend(part, facts)
         except (av.error.FFmpegError, OSError, ValueError) as error:
@@ -172,8 +183,16 @@ def mux(
         for feed in feeds:
             muxed.counts |= feed.counts
             if feed.broken:
-                muxed.losses.append(f"the other streams of the source could not be read to their end: {feed.broken}")
+                muxed.losses.append(
+                    f"the other streams of the source could not be read to their end: {feed.broken}"
+                )
     return muxed
+
+
+def _remove_all(paths: list[str]) -> None:
+    for path in paths:
+        if os.path.exists(path):
+            os.remove(path)
 
 
 def _open_companion(path: str, stack: contextlib.ExitStack) -> Any:
@@ -256,7 +275,9 @@ def _add_companions(
                 muxed.losses.append(plan.describe())
                 continue
         except (av.error.FFmpegError, ValueError, MediaWriteError, MediaReadError) as error:
-            muxed.losses.append(f"{plan.type} stream {plan.index} ({plan.codec}): left out, {str(error)[:200]}")
+            muxed.losses.append(
+                f"{plan.type} stream {plan.index} ({plan.codec}): left out, {str(error)[:200]}"
+            )
             continue
         stream.metadata.update(streams.kept_metadata(dict(template.metadata)))
         # A second video must not be taken for the restored one.
@@ -305,7 +326,9 @@ def _video_packets(
                 packet.stream = stream
                 packet.time_base = tick
                 packet.pts = stamps[place]
-                packet.dts = stamps[number - delay] if number >= delay else stamps[0] - (delay - number) * step
+                packet.dts = (
+                    stamps[number - delay] if number >= delay else stamps[0] - (delay - number) * step
+                )
                 packet.duration = max(1, following - stamps[place])
                 yield float(packet.dts * tick), packet
                 local += 1

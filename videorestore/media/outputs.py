@@ -101,7 +101,9 @@ def _refuse_existing(target: str, kind: OutputKind, options: SinkOptions) -> Non
         if not entries:
             return
         if not options.overwrite:
-            raise OutputExistsError(f"{target}/ must not exist, it does; choose another name or overwrite it (-y).")
+            raise OutputExistsError(
+                f"{target}/ must not exist, it does; choose another name or overwrite it (-y)."
+            )
         others = [name for name in entries if not FRAME_NAME.match(name)]
         if others:
             raise OutputExistsError(
@@ -112,4 +114,6 @@ def _refuse_existing(target: str, kind: OutputKind, options: SinkOptions) -> Non
     if os.path.isdir(target):
         raise OutputExistsError(f"{target} must be a file, it is a folder; choose another name.")
     if not options.overwrite:
-        raise OutputExistsError(f"{target} must not exist, it does; choose another name or overwrite it (-y).")
+        raise OutputExistsError(
+            f"{target} must not exist, it does; choose another name or overwrite it (-y)."
+        )

@@ -78,7 +78,9 @@ class RawPipe:
             )
         except OSError as error:
             os.close(write_end)
-            raise MediaWriteError(f"FFmpeg must start, got: {error.strerror}; check the installation.") from error
+            raise MediaWriteError(
+                f"FFmpeg must start, got: {error.strerror}; check the installation."
+            ) from error
         finally:
             os.close(read_end)
         try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from videorestore.clip import Frame, PixelFormat, Samples
 
+Model = Literal["yuv", "rgb", "grey"]
 _PLANAR = re.compile(r"(yuvj|yuva|yuv|gbrap|gbrp|gray)(\d{3}p)?(9|10|12|14|16|f32)?(le|be)?$")
 _SEMI_PLANAR = re.compile(r"(nv|p)(\d{2,3})(le|be)?$")
 _SUBSAMPLING = {"444": (0, 0), "422": (1, 0), "420": (1, 1), "440": (0, 1), "411": (2, 0), "410": (2, 2)}
@@ -97,9 +98,11 @@ def layout_of(name: str) -> Layout | None:
     base, big = (name[:-2], name.endswith("be")) if name.endswith(("le", "be")) else (name, False)
     if base in _PACKED:
         channels, bits, order = _PACKED[base]
-        model = "grey" if base.startswith("ya") else "rgb"
+        model: Model = "grey" if base.startswith("ya") else "rgb"
         alpha = len(order) == (2 if model == "grey" else 4)
-        pixel = PixelFormat(model=model, depth=bits, alpha=alpha, matrix="gbr" if model == "rgb" else "unknown")
+        pixel = PixelFormat(
+            model=model, depth=bits, alpha=alpha, matrix="gbr" if model == "rgb" else "unknown"
+        )
         return Layout(format=pixel, kind="packed", order=order, channels=channels, big_endian=big)
     found = _PLANAR.match(name)
     if found:
@@ -175,7 +178,11 @@ def _rows(plane: Any, height: int, width: int, dtype: np.dtype[Any]) -> Samples:
     raw = np.frombuffer(plane, np.uint8)
     if raw.size < stride * (height - 1) + width * dtype.itemsize:
         raise ValueError("a plane of the decoder is shorter than its picture")
-    raw = raw[: stride * height] if raw.size >= stride * height else np.pad(raw, (0, stride * height - raw.size))
+    raw = (
+        raw[: stride * height]
+        if raw.size >= stride * height
+        else np.pad(raw, (0, stride * height - raw.size))
+    )
     return raw.reshape(height, stride)[:, : width * dtype.itemsize].view(dtype)
 
 

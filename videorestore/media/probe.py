@@ -73,13 +73,15 @@ def choose_stream(container: Any, stream: int | None) -> Any:
     stream : int or None
         Number of the stream in the file, as ffmpeg counts.
     """
-    videos = [s for s in container.streams.video]
+    videos = list(container.streams.video)
     if stream is not None:
         for candidate in videos:
             if candidate.index == stream:
                 return candidate
         known = ", ".join(str(s.index) for s in videos) or "none"
-        raise InputError(f"stream must be a video stream of the file ({known}), got {stream}; choose one of these.")
+        raise InputError(
+            f"stream must be a video stream of the file ({known}), got {stream}; choose one of these."
+        )
     films = [s for s in videos if not s.disposition & 0x400]  # 0x400: attached picture, a cover
     best = container.streams.best("video")
     if best is not None and any(best.index == s.index for s in films):
@@ -111,12 +113,14 @@ def turns_of(frame: Any) -> tuple[int, bool]:
 
 def origin_of(container: Any, stream: Any) -> Fraction:
     """The time in the file that counts as zero: the earliest start of any stream, never after the video's."""
-    starts = []
+    starts: list[Fraction] = []
     for s in container.streams:
         if s.type in ("video", "audio") and s.start_time is not None and s.time_base:
             starts.append(s.start_time * Fraction(s.time_base))
-    own = stream.start_time * Fraction(stream.time_base) if stream.start_time is not None else Fraction(0)
-    earliest = min([own, *starts])
+    own: Fraction = (
+        stream.start_time * Fraction(stream.time_base) if stream.start_time is not None else Fraction(0)
+    )
+    earliest: Fraction = min([own, *starts])
     # Audio may begin before zero (the priming of its codec): that is no reason to move the picture.
     return min(own, max(earliest, Fraction(0)))
 
@@ -125,7 +129,15 @@ def origin_of(container: Any, stream: Any) -> Fraction:
 def _ffmpeg_banner(path: str, size: int, modified: int) -> str:
     import imageio_ffmpeg
 
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-hide_banner", "-v", "verbose", "-i", f"file:{path}"]
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-nostdin",
+        "-hide_banner",
+        "-v",
+        "verbose",
+        "-i",
+        f"file:{path}",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -16,7 +16,9 @@ from videorestore.media.source import FrameIndex, Source
 DEFAULT_FPS = Fraction(25)
 """Rate of folders, TIFF files and arrays, which store no times."""
 
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".jp2"})
+IMAGE_SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".jp2"}
+)
 
 
 def open_source(

@@ -69,7 +69,12 @@ class SegmentWriter:
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
         arguments += ["-fps_mode", "passthrough", "-f", "matroska", f"file:{os.path.abspath(self._part)}"]
         self._pipe = RawPipe(
-            encoding.piped, shape.height, shape.width, 1 / encoding.rate, arguments, f"encode with {encoding.encoder}"
+            encoding.piped,
+            shape.height,
+            shape.width,
+            1 / encoding.rate,
+            arguments,
+            f"encode with {encoding.encoder}",
         )
 
     def write(self, frame: Frame) -> None:
@@ -164,7 +169,9 @@ def load_segment(path: str) -> Segment:
             losses=tuple(stored["losses"]),
         )
     except (OSError, ValueError, KeyError) as error:
-        raise MediaWriteError(f"the segment {path} must be whole, it is not ({error}); make it again.") from error
+        raise MediaWriteError(
+            f"the segment {path} must be whole, it is not ({error}); make it again."
+        ) from error
 
 
 def remove_segment(path: str) -> None:
@@ -196,6 +203,8 @@ def packet_stamps(path: str) -> list[int]:
     try:
         with av.open(f"file:{os.path.abspath(path)}") as container:
             stream = container.streams.video[0]
-            return [packet.pts for packet in container.demux(stream) if packet.size and packet.pts is not None]
+            return [
+                packet.pts for packet in container.demux(stream) if packet.size and packet.pts is not None
+            ]
     except (av.error.FFmpegError, IndexError, OSError) as error:
         raise MediaWriteError(f"{path} must read back, it does not ({error}); try another codec.") from error

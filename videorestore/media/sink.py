@@ -20,7 +20,11 @@ from videorestore.media.video import VideoSource
 
 __all__ = ["OutputShape", "Sink", "SinkOptions", "Span", "check_output", "join_segments", "open_sink"]
 
-_STILL_WRITERS: dict[str, type[StillWriter]] = {"folder": FolderWriter, "tiff": TiffWriter, "npy": ArrayWriter}
+_STILL_WRITERS: dict[str, type[StillWriter]] = {
+    "folder": FolderWriter,
+    "tiff": TiffWriter,
+    "npy": ArrayWriter,
+}
 
 
 class Sink:
@@ -76,7 +80,9 @@ class Sink:
         try:
             if self._still is not None:
                 if self._still.count == 0:
-                    raise MediaWriteError("there must be at least one frame to write, got none; check the range.")
+                    raise MediaWriteError(
+                        "there must be at least one frame to write, got none; check the range."
+                    )
                 self._still.finish()
             elif self._segment is not None:
                 segment = self._segment.close()

@@ -74,7 +74,7 @@ class Source(ABC):
     def facts(self) -> dict[str, Any]:
         """The facts of the file for ``inspect``: container, streams, depth, colour, rotation."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most sources hold nothing open
         """Release files."""
 
     def __enter__(self) -> Source:

@@ -74,14 +74,18 @@ class FolderWriter(StillWriter):
             picture = picture[:, :, [2, 1, 0, 3][: picture.shape[2]]]
         done, data = cv2.imencode(".png", np.ascontiguousarray(picture))
         if not done:
-            raise MediaWriteError(f"frame {self.count} must encode as PNG, it did not; choose another output.")
+            raise MediaWriteError(
+                f"frame {self.count} must encode as PNG, it did not; choose another output."
+            )
         with open(os.path.join(self.part, f"{self.count:0{self._digits}d}.png"), "wb") as file:
-            file.write(data)
+            file.write(data.tobytes())
 
     def finish(self) -> None:
         names = sorted(os.listdir(self.part))
         if len(names) != self.count:
-            raise MediaWriteError(f"the folder must hold {self.count} files, it holds {len(names)}; write it again.")
+            raise MediaWriteError(
+                f"the folder must hold {self.count} files, it holds {len(names)}; write it again."
+            )
         for name in names:
             with open(os.path.join(self.part, name), "rb") as file:
                 head = file.read(8)
@@ -154,7 +158,9 @@ class ArrayWriter(_FileWriter):
         self._file.close()
         array = np.load(self.part, mmap_mode="r", allow_pickle=False)
         if len(array) != self.count:
-            raise MediaWriteError(f"the array must hold {self.count} frames, it holds {len(array)}; write it again.")
+            raise MediaWriteError(
+                f"the array must hold {self.count} frames, it holds {len(array)}; write it again."
+            )
         del array
         os.replace(self.part, self.path)
 
@@ -183,7 +189,9 @@ class TiffWriter(_FileWriter):
             strip = np.ascontiguousarray(picture[top : top + rows])
             if strip.dtype.kind == "u":
                 # Differences between neighbours compress better (predictor 2).
-                strip[:, 1:] = strip[:, 1:] - strip[:, :-1] if strip is not picture else np.diff(strip, axis=1)
+                strip[:, 1:] = (
+                    strip[:, 1:] - strip[:, :-1] if strip is not picture else np.diff(strip, axis=1)
+                )
             data = zlib.compress(strip.data, 6)
             offsets.append(self._file.tell())
             sizes.append(len(data))
@@ -219,7 +227,9 @@ class TiffWriter(_FileWriter):
                 place = self._file.tell()
                 self._file.write(body)
                 body = struct.pack("<Q" if self._big else "<I", place)
-            packed.append(struct.pack("<HHQ" if self._big else "<HHI", tag, kind, len(values)) + body.ljust(room, b"\0"))
+            packed.append(
+                struct.pack("<HHQ" if self._big else "<HHI", tag, kind, len(values)) + body.ljust(room, b"\0")
+            )
         if self._file.tell() % 2:
             self._file.write(b"\0")
         start = self._file.tell()
@@ -240,5 +250,7 @@ class TiffWriter(_FileWriter):
         self._file.close()
         found = int(cv2.imcount(self.part, cv2.IMREAD_UNCHANGED))
         if found != self.count:
-            raise MediaWriteError(f"the TIFF file must hold {self.count} pages, it holds {found}; write it again.")
+            raise MediaWriteError(
+                f"the TIFF file must hold {self.count} pages, it holds {found}; write it again."
+            )
         os.replace(self.part, self.path)

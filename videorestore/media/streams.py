@@ -88,7 +88,9 @@ def plan_companions(source: Any, main: int, container: str, supported: set[str])
 
 def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
     context = stream.codec_context
-    codec = context.codec.canonical_name if context is not None and context.codec else (stream.name or "unknown")
+    codec = (
+        context.codec.canonical_name if context is not None and context.codec else (stream.name or "unknown")
+    )
     base = {"index": stream.index, "type": stream.type, "codec": codec}
     if stream.type == "attachment":
         if container == "matroska":
@@ -99,7 +101,9 @@ def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
         if fits and context is not None and not (container == "mov" and codec in ("opus", "vorbis", "flac")):
             return Companion(**base, action="copy")
         form = _AUDIO_FORM[container]
-        return Companion(**base, action="convert", form=form, reason=f"{container} cannot hold it, encoded as {form}")
+        return Companion(
+            **base, action="convert", form=form, reason=f"{container} cannot hold it, encoded as {form}"
+        )
     if stream.type == "subtitle":
         if codec in supported and container != "avi" and context is not None:
             return Companion(**base, action="copy")
@@ -182,7 +186,15 @@ class PacketFeed:
         keep : bool
             False drops what lies before zero instead.
         """
-        waiting = {i for i in self._targets if self._container.streams[i].type == "audio"}
+        # Sound out of Matroska, and Opus out of anything, brings its lead along: the muxer knows what to do.
+        own = keep and "matroska" in self._container.format.name
+        waiting = {
+            i
+            for i in self._targets
+            if self._container.streams[i].type == "audio"
+            and not own
+            and not (keep and self._container.streams[i].codec_context.name == "opus")
+        }
         self._packets = self._demuxed()
         for packet in self._packets:
             self._held.append(packet)

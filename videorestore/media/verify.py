@@ -26,7 +26,7 @@ def verify(part: str, muxed: Muxed, tick: Fraction) -> None:
         with av.open(f"file:{os.path.abspath(part)}", metadata_errors="replace") as container:
             _check_streams(container, muxed)
             video = container.streams.video[0]
-            counts = {index: 0 for index in muxed.counts}
+            counts = dict.fromkeys(muxed.counts, 0)
             times, ends = _decode(container, video, counts)
     except (av.error.FFmpegError, OSError, ValueError, IndexError) as error:
         if isinstance(error, MediaWriteError):
@@ -87,4 +87,6 @@ def _decode(container: Any, video: Any, counts: dict[int, int]) -> tuple[list[Fr
 
 
 def _unlike(meant: str, found: str) -> MediaWriteError:
-    return MediaWriteError(f"the written file must {meant}, {found}; it was removed, try another codec or container.")
+    return MediaWriteError(
+        f"the written file must {meant}, {found}; it was removed, try another codec or container."
+    )

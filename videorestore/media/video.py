@@ -25,37 +25,6 @@ _MESSAGES = 20
 _OUTPUT_CORRUPT = 8  # AV_CODEC_FLAG_OUTPUT_CORRUPT: damaged frames are shown and marked, not hidden
 
 
-class _Damage(Exception):
-    """The fast decoder met damage; threads would make its pixels a matter of luck."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Decoded:
-    picture: Any
-    pts: int | None
-    dts: int | None
-    duration: int
-    corrupt: bool
-
-
-class _Log:
-    """What happened while decoding, for the index."""
-
-    def __init__(self) -> None:
-        self.packets = 0
-        self.lost = 0
-        self.keys: set[int] = set()
-        self.losses: list[str] = []
-        self.notes: list[str] = []
-
-    def lose(self, message: str, count: int = 1) -> None:
-        self.lost += count
-        if len(self.losses) < _MESSAGES:
-            self.losses.append(message)
-        elif len(self.losses) == _MESSAGES:
-            self.losses.append("more of the same was left out")
-
-
 class VideoSource(Source):
     """A video file or an animated GIF.
 
@@ -84,16 +53,15 @@ class VideoSource(Source):
         self._opened: list[Any] = []
         self._opaque = False
         stat = os.stat(path)
-        with self._open() as container:
+        with open_container(path) as container:
             chosen = probe.choose_stream(container, stream)
             if chosen is None:
                 raise MediaReadError(f"{path} must hold a video stream, found none; give a video file.")
             self.stream = int(chosen.index)
-            self._alpha_decoder = chosen.metadata.get("alpha_mode") == "1" and chosen.codec_context.name in (
-                "vp9",
-                "vp8",
-            )
-            self._codec_alpha = "libvpx-vp9" if chosen.codec_context.name == "vp9" else "libvpx"
+            tags = {key.lower(): value for key, value in chosen.metadata.items()}
+            # FFmpeg's own VP8 and VP9 decoders do not see the alpha that travels beside the picture.
+            own = {"vp9": "libvpx-vp9", "vp8": "libvpx"}.get(chosen.codec_context.name)
+            self._alpha_decoder = own if tags.get("alpha_mode") == "1" else None
             self._tick = Fraction(chosen.time_base)
             self._promised = int(chosen.frames or 0)
             self._origin = probe.origin_of(container, chosen)
@@ -104,17 +72,19 @@ class VideoSource(Source):
         self._assumed_rate = nominal is None
         self._rate = nominal or Fraction(25)
         first = self._look(path)
-        self._policy = "rate" if fps and choose_policy(first.stamps) == "rate" else choose_policy(first.stamps)
+        self._policy = (
+            "rate" if fps and choose_policy(first.stamps) == "rate" else choose_policy(first.stamps)
+        )
         self._turns, self._mirrored = first.turns
         self._coded = (first.width, first.height, first.name)
         self._opaque = first.opaque
         upright = self._turns % 2 == 0
-        self.width, self.height = (
-            (first.width, first.height) if upright else (first.height, first.width)
-        )
+        self.width, self.height = (first.width, first.height) if upright else (first.height, first.width)
         location = "unspecified"
         if first.format.subsampling != (0, 0) and not (self._turns or self._mirrored):
-            location = probe.chroma_location_of(os.path.abspath(path), stat.st_size, stat.st_mtime_ns, self.stream)
+            location = probe.chroma_location_of(
+                os.path.abspath(path), stat.st_size, stat.st_mtime_ns, self.stream
+            )
         ratio = Fraction(sar) if sar else Fraction(1)
         extra = {
             "time_base": self._tick,
@@ -158,7 +128,9 @@ class VideoSource(Source):
             "matrix": info.format.matrix if info.matrix_known else "unknown",
             "primaries": info.primaries,
             "transfer": info.transfer,
-            "range": ("full" if info.format.full_range else "limited") if info.extra["range_known"] else "unknown",
+            "range": ("full" if info.format.full_range else "limited")
+            if info.extra["range_known"]
+            else "unknown",
             "chroma_location": info.chroma_location,
             "sar": f"{info.sar.numerator}:{info.sar.denominator}",
             "rotation": -90 * self._turns % 360,
@@ -211,7 +183,9 @@ class VideoSource(Source):
         if key == 0 or self._policy != "pts" or len(index.marks) != len(index) or start >= stop:
             return
         number = key
-        for item in self._decode(_Log(), careful=self._careful, seek=index.marks[key], strict=False):
+        for item in self._decoder.pictures(
+            Log(), careful=self._careful, strict=False, seek=index.marks[key]
+        ):
             if number == key and item.pts != index.marks[key]:
                 if item.pts is None or item.pts > index.marks[key]:
                     return
@@ -221,7 +195,8 @@ class VideoSource(Source):
             planes = self._planes(item.picture)
             corrupt: Status = "corrupt" if item.corrupt else "good"
             same = item.pts == index.marks[number] and corrupt == index.statuses[number]
-            if not same or (number in (key, start) or number % 8 == 0) and _check(planes) != index.checks[number]:
+            sampled = number in (key, start) or number % 8 == 0
+            if not same or (sampled and _check(planes) != index.checks[number]):
                 return
             if number >= start:
                 yield self._frame(planes, number, index.times[number], index.durations[number], corrupt)
@@ -231,17 +206,17 @@ class VideoSource(Source):
         """All frames from the first; when the end is reached, the index is known."""
         delivered = 0
         while True:
-            log = _Log()
+            log = Log()
             try:
                 for frame in self._recorded(log, stop):
                     if frame.index >= delivered:
                         delivered += 1
                         yield frame
                 return
-            except _Damage:
+            except Damage:
                 self._careful = True
 
-    def _recorded(self, log: _Log, stop: int | None) -> Iterator[Frame]:
+    def _recorded(self, log: Log, stop: int | None) -> Iterator[Frame]:
         clock = Clock(self._policy, self._tick, self._origin, 1 / self._rate)
         times: list[Fraction] = []
         marks: list[int] = []
@@ -251,7 +226,7 @@ class VideoSource(Source):
         known = self._index
         held: tuple[tuple[Samples, ...], Fraction] | None = None
         last_duration = 0
-        for item in self._decode(log, careful=self._careful, strict=not self._careful):
+        for item in self._decoder.pictures(log, careful=self._careful, strict=not self._careful):
             number = len(times)
             time = clock.place(item.pts, item.dts)
             times.append(time)
@@ -293,7 +268,7 @@ class VideoSource(Source):
 
     def _make_index(
         self,
-        log: _Log,
+        log: Log,
         clock: Clock,
         times: list[Fraction],
         final: Fraction,
@@ -304,7 +279,9 @@ class VideoSource(Source):
     ) -> FrameIndex:
         if self._promised > log.packets:
             count = self._promised - log.packets
-            log.lose(f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count)
+            log.lose(
+                f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count
+            )
         corrupt = [k for k, s in enumerate(statuses) if s == "corrupt"]
         if corrupt:
             shown = ", ".join(map(str, corrupt[:12])) + (", ..." if len(corrupt) > 12 else "")
@@ -334,105 +311,6 @@ class VideoSource(Source):
         self._index = index
         fps, vfr = rate_of(index.times, index.durations, self._info.fps or self._rate, self._tick)
         self._info = replace(self._info, fps=fps, vfr=vfr)
-
-    # -- decoding ------------------------------------------------------------
-
-    def _open(self) -> Any:
-        import av
-
-        assert self.path is not None
-        try:
-            # "file:" keeps names such as "-x.mp4" or "a:b.mp4" from being read as options or protocols.
-            return av.open(f"file:{os.path.abspath(self.path)}", metadata_errors="replace")
-        except (av.error.FFmpegError, ValueError, OSError, MemoryError) as error:
-            raise MediaReadError(
-                f"{self.path} must be a video that FFmpeg can read, got: {_reason(error)}; check the file."
-            ) from error
-
-    def _decode(
-        self, log: _Log, *, careful: bool, seek: int | None = None, strict: bool = True
-    ) -> Iterator[_Decoded]:
-        """Decoded pictures in the order of display; losses go to the log, or end a strict run."""
-        import av
-
-        container = self._open()
-        self._opened.append(container)
-        try:
-            stream = container.streams[self.stream]
-            decoder = stream.codec_context
-            if self._alpha_decoder:
-                decoder = av.CodecContext.create(self._codec_alpha, "r")
-                decoder.extradata = stream.codec_context.extradata
-            decoder.thread_type = "NONE" if careful else "AUTO"
-            if careful:
-                decoder.thread_count = 1
-            decoder.flags |= _OUTPUT_CORRUPT
-            if seek is not None:
-                container.seek(seek, stream=stream, backward=True)
-            packets = container.demux(stream)
-            while True:
-                try:
-                    packet = next(packets)
-                except StopIteration:
-                    break
-                except (av.error.FFmpegError, ValueError) as error:
-                    if strict:
-                        raise _Damage from error
-                    log.lose(f"reading stopped early: {_reason(error)}")
-                    break
-                if packet.size == 0 and packet.dts is None:
-                    break
-                log.packets += 1
-                if packet.is_keyframe and packet.pts is not None:
-                    log.keys.add(packet.pts)
-                yield from self._pictures(decoder, packet, log, strict)
-            yield from self._flushed(decoder, log, strict)
-        finally:
-            container.close()
-            if container in self._opened:
-                self._opened.remove(container)
-
-    def _pictures(self, decoder: Any, packet: Any, log: _Log, strict: bool) -> Iterator[_Decoded]:
-        import av
-
-        try:
-            pictures = decoder.decode(packet)
-        except (av.error.FFmpegError, ValueError) as error:
-            if strict:
-                raise _Damage from error
-            at = f" at {float(packet.pts * self._tick):.3f} s" if packet.pts is not None else ""
-            log.lose(f"packet {log.packets - 1}{at} gave no frame: {_reason(error)}")
-            return
-        for picture in pictures:
-            yield self._seen(picture, strict)
-
-    def _flushed(self, decoder: Any, log: _Log, strict: bool) -> Iterator[_Decoded]:
-        import av
-
-        for _ in range(64):
-            try:
-                pictures = decoder.decode(None)
-            except EOFError:
-                return
-            except (av.error.FFmpegError, ValueError) as error:
-                if strict:
-                    raise _Damage from error
-                log.lose(f"the end of the stream gave no frame: {_reason(error)}")
-                continue
-            for picture in pictures:
-                yield self._seen(picture, strict)
-            return
-
-    def _seen(self, picture: Any, strict: bool) -> _Decoded:
-        if picture.is_corrupt and strict:
-            raise _Damage
-        return _Decoded(
-            picture,
-            picture.pts,
-            picture.dts,
-            picture.duration or 0,
-            bool(picture.is_corrupt),
-        )
 
     # -- pictures ------------------------------------------------------------
 
@@ -464,83 +342,6 @@ class VideoSource(Source):
             planes=planes, format=self._info.format, index=number, time=time, duration=duration, status=status
         )
 
-    def _look(self, path: str) -> _First:
-        """Decode the first frames: the decoder knows the format better than the header."""
-        log = _Log()
-        first: Any = None
-        stamps: list[tuple[int | None, int | None]] = []
-        opaque = False
-        for item in self._decode(log, careful=True, strict=False):
-            if first is None:
-                first = item.picture
-            stamps.append((item.pts, item.dts))
-            if len(stamps) >= _PROBE_FRAMES:
-                break
-        if first is None:
-            reason = f" ({log.losses[0]})" if log.losses else ""
-            raise MediaReadError(
-                f"{path} must hold at least one frame that can be decoded, found none{reason}; check the file."
-            )
-        layout = layout_of(first.format.name)
-        if layout is None:
-            layout = layout_of(_conversion(first.format)[0])
-            assert layout is not None
-        if layout.format.alpha and self._container_facts["codec"] == "gif":
-            # GIF frames come with alpha whether or not the picture uses it.
-            alphas = (planes_of(i.picture, layout)[-1] for i in self._decode(log, careful=True, strict=False))
-            opaque = all(bool((a == 255).all()) for a in alphas)
-        return _First(
-            width=first.width,
-            height=first.height,
-            name=first.format.name,
-            format=_tagged(replace(layout.format, alpha=layout.format.alpha and not opaque), first),
-            stamps=tuple(stamps),
-            turns=probe.turns_of(first),
-            range_known=first.color_range in probe.RANGES or first.format.name.startswith("yuvj"),
-            primaries=probe.PRIMARIES.get(first.color_primaries, "unknown"),
-            transfer=probe.TRANSFERS.get(first.color_trc, "unknown"),
-            interlaced=bool(first.interlaced_frame),
-            opaque=opaque,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _First:
-    width: int
-    height: int
-    name: str
-    format: PixelFormat
-    stamps: tuple[tuple[int | None, int | None], ...]
-    turns: tuple[int, bool]
-    range_known: bool
-    primaries: str
-    transfer: str
-    interlaced: bool
-    opaque: bool
-
-
-def _tagged(pixel: PixelFormat, picture: Any) -> PixelFormat:
-    """The layout's format with the matrix and range that the picture carries."""
-    tagged_range = probe.RANGES.get(picture.color_range)
-    if pixel.model == "rgb":
-        return pixel
-    full = pixel.full_range if tagged_range is None else tagged_range == "pc"
-    matrix = probe.MATRICES.get(picture.colorspace, "unknown") if pixel.model == "yuv" else "unknown"
-    return replace(pixel, full_range=full, matrix="unknown" if matrix == "gbr" else matrix)
-
-
-def _upright_format(pixel: PixelFormat, upright: bool, height: int) -> PixelFormat:
-    if pixel.model == "yuv" and pixel.matrix == "unknown":
-        pixel = replace(pixel, matrix=assumed_matrix(height))
-    sx, sy = pixel.subsampling
-    return pixel if upright else replace(pixel, subsampling=(sy, sx))
-
-
-def _conversion(form: Any) -> tuple[str, bool]:
-    bits = max((c.bits for c in form.components), default=8)
-    alpha = any(c.is_alpha for c in form.components)
-    return conversion_for(form.name, len(form.components), bits, rgb=bool(form.is_rgb), alpha=alpha)
-
 
 def _check(planes: tuple[Samples, ...]) -> int:
     """Checksum of every fourth line of every plane: enough to tell a picture from its neighbours."""
@@ -550,15 +351,13 @@ def _check(planes: tuple[Samples, ...]) -> int:
     return value
 
 
-def _reason(error: BaseException) -> str:
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).splitlines()[0]
-
-
 def _nominal_rate(container: Any, stream: Any) -> Fraction | None:
     """The rate that the file states; a bare stream's default of its reader does not count."""
     own = stream.codec_context.framerate
-    if container.format.name in ("h264", "hevc", "m4v", "mpegvideo", "obu", "ivf") and stream.start_time is None:
+    if (
+        container.format.name in ("h264", "hevc", "m4v", "mpegvideo", "obu", "ivf")
+        and stream.start_time is None
+    ):
         return Fraction(own) if own and 0 < own <= 1000 else None
     for rate in (stream.average_rate, stream.base_rate, own):
         if rate and 0 < rate <= 100000:

@@ -201,9 +201,7 @@ def sample_sequential(n: int, r: float, rng: np.random.Generator) -> Array:
     node, weight = _quadrature(r)
     out = np.empty(n)
     out[0] = rng.uniform()
-    kernels.sequential(
-        out, r, node, np.log(weight) - 2 * r * np.log1p(-np.square(node)), rng
-    )
+    kernels.sequential(out, r, node, np.log(weight) - 2 * r * np.log1p(-np.square(node)), rng)
     return out
 
 

@@ -202,7 +202,7 @@ def plan(
     """Harmonics that serve every alpha between the two given, or None if more than ``limit`` features."""
     low, high = alpha
     period = 1.0 if periodic else 1.0 + REACH[kernel] / np.sqrt(2 * low)
-    allowed = float(np.clip(0.003 * ratio, 1e-8, 1e-3))
+    allowed = float(np.clip(0.03 * ratio, 1e-7, 3e-3))
     most = (limit - 1) // 2
     if most < 1:
         return None

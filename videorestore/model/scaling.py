@@ -17,7 +17,7 @@ from videorestore.model.objective import Posterior
 
 EXACT = 400
 """Up to this many frames the exact posterior is used as it is."""
-ROOM = 3.0
+ROOM = 2.0
 """Factor by which alpha may move before harmonics or windows are chosen anew."""
 MEMORY = {"se": 6.0, "matern32": 8.0, "matern52": 8.0}
 """Overlap of windows, in lengths."""

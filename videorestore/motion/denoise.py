@@ -47,8 +47,8 @@ PRESETS = {
 REACH = 12
 
 
-def _luma8(plane):
-    return np.clip(np.rint(plane * np.float32(1 / np.sqrt(3))), 0, 255).astype(np.uint8)
+def _luma8(plane, f=1 / np.sqrt(3)):
+    return np.clip(np.rint(plane * np.float32(f)), 0, 255).astype(np.uint8)
 
 
 def flows(lumas):
@@ -109,8 +109,15 @@ def denoise(frames, noise, *, quality="default", strength=1.0, start=0, stop=Non
     n, h, w, c = frames.shape
     blurred = np.stack([cv2.blur(f, (7, 7), borderType=cv2.BORDER_REFLECT).reshape(h, w, c) for f in frames])
     variance = noise.variance(blurred)
-    planes = to_planes(frames)
-    var = variance_to_planes(variance)
+    if noise.codec:
+        Ym = np.array([[.299,.587,.114],[-.168736,-.331264,.5],[.5,-.418688,-.081312]],np.float32)
+        scale = np.array([1/.669, 1/.623, 1/.657],np.float32)
+        Bm = Ym*scale[:,None]
+        planes = np.ascontiguousarray(np.moveaxis(frames @ Bm.T, -1, -3))
+        var = np.ascontiguousarray(np.broadcast_to(np.float32(noise.sd)**2, planes.shape))
+    else:
+        planes = to_planes(frames)
+        var = variance_to_planes(variance)
     d0 = np.stack([shrink_in_planes(a, v, step=p.dct1)[0] for a, v in zip(planes, var)])
     lum = [_luma8(a[0]) for a in d0]
     fwd, bwd = flows(lum)
@@ -132,5 +139,8 @@ def denoise(frames, noise, *, quality="default", strength=1.0, start=0, stop=Non
         lum = [_luma8(a[0]) for a in result]
         fwd, bwd = flows(lum)
         result, rvar = restore(planes, result, var, np.array(fwd), np.array(bwd), 0, n, p)
+    if noise.codec:
+        inv = np.linalg.inv(Bm).astype(np.float32)
+        return np.moveaxis(result,-3,-1) @ inv.T, np.sqrt(np.moveaxis(rvar,-3,-1) @ np.square(inv).T)
     out = noise.unclip(from_planes(result))
     return out, np.sqrt(variance_from_planes(rvar))

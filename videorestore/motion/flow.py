@@ -129,14 +129,17 @@ class FlowCache:
     ----------
     frames : (n, h, w, c) array
         Working frames on the 0..255 scale. They are read only.
+    seeded : bool
+        Whether careful flows look for large motion.
 
     Notes
     -----
     Keys are pairs of frame numbers in the window. Several threads may ask at once.
     """
 
-    def __init__(self, frames: NDArray[np.generic]) -> None:
+    def __init__(self, frames: NDArray[np.generic], *, seeded: bool = True) -> None:
         self.frames = frames
+        self.seeded = seeded
         self._lumas: dict[int, Bytes] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
@@ -160,7 +163,7 @@ class FlowCache:
         """The careful `Flow` from frame ``start`` to frame ``end``."""
         with self._lock("careful", min(start, end), max(start, end)):
             if (start, end) not in self._careful:
-                both = pair(self.frames[start], self.frames[end])
+                both = pair(self.frames[start], self.frames[end], seeded=self.seeded)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 

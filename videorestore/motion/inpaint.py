@@ -45,7 +45,7 @@ def inpaint(
             f"masks must have the number, height and width of the frames {frames.shape}, got {masks.shape}; "
             "crop or resize the masks."
         )
-    n, height, width, channels = frames.shape
+    n, height, width = frames.shape[:3]
     stop = n if stop is None else stop
     if not 0 <= start <= stop <= n:
         raise InputError(

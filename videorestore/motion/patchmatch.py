@@ -1,8 +1,8 @@
 """Large motion: whole-pixel matches by PatchMatch at half size, as seeds for the flow.
 
-A gradient method finds what moves less than its pyramid can follow. Small things that move far are matched here by
-random search (Barnes et al. 2009) where the flow leaves a residual, checked in both directions, and given to the
-flow as a start.
+A gradient method finds what moves less than its pyramid can follow. Small things that move far are matched
+here by random search (Barnes et al. 2009) where the flow leaves a residual, checked in both directions, and
+given to the flow as a start.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def _returns(forward: Ints, backward: Ints) -> NDArray[np.bool_]:
 
 
 @kernel
-def patch_cost(first, second, y, x, dy, dx, limit):  # type: ignore[no-untyped-def]
+def patch_cost(
+    first: Floats, second: Floats, y: int, x: int, dy: int, dx: int, limit: np.float32
+) -> np.float32:
     """Mean absolute difference of two 7 x 7 patches; given up, at some value above it, beyond ``limit``."""
     height, width, channels = first.shape
     top, bottom = max(-_RADIUS, -y, -(y + dy)), min(_RADIUS, height - 1 - y, height - 1 - y - dy)
@@ -96,7 +98,9 @@ def patch_cost(first, second, y, x, dy, dx, limit):  # type: ignore[no-untyped-d
 
 
 @kernel
-def search(first, second, start, sweeps, reach, good):  # type: ignore[no-untyped-def]
+def search(
+    first: Floats, second: Floats, start: Ints, sweeps: int, reach: int, good: np.float32
+) -> tuple[Ints, Floats, Floats]:
     """Displacements of least patch cost, found from a start by propagation and random search.
 
     Parameters

@@ -51,6 +51,9 @@
     button.addEventListener("click", () => show(here, button.dataset.mode));
   }
   if (modes.length < 2) document.querySelector(".modes").hidden = true;
+  at("key-modes").hidden = modes.length < 2;
+  at("key-slider").hidden = !withBefore;
+  at("key-boxes").hidden = !frames.some((frame) => frame.boxes);
 
   /* The stage keeps the picture's shape and never grows beyond the window. */
   function shape(width, height) {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.report import figures, pictures
+from videorestore.report import figures, pictures, sections
 from videorestore.report.pictures import Map, Picture
 from videorestore.report.record import Story
-from videorestore.report.words import headline, tiles
+from videorestore.report.words import headline
 
 MOST = 60
 """Pictures taken at even steps, and as many again of frames that were made."""
@@ -169,12 +168,13 @@ class PageBuilder:
         parts = {
             "title": escape(title),
             "subtitle": escape(subtitle),
-            "tiles": _tiles(record),
-            "legend": _legend(states),
+            "tiles": sections.glance(record),
+            "legend": sections.legend(states, record.get("cuts", [])),
             "strip": figures.timeline(states or ["good"] * n, record.get("cuts", [])),
-            "charts": _charts(frames, n),
-            "curve": _curve(shown, frames),
-            "lists": _lists(record),
+            "charts": sections.charts(frames, n),
+            "curve": _curve(shown, frames, record.get("cuts", [])),
+            "alerts": sections.alerts(record),
+            "notes": sections.notes(record),
             "record": escape(json.dumps(_trimmed(record), indent=2, ensure_ascii=False)),
             "data": json.dumps(data).replace("</", "<\\/"),
             "style": _resource("page.css"),
@@ -272,47 +272,8 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
     return data
 
 
-def _tiles(record: dict[str, Any]) -> str:
-    return "".join(
-        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(value)}</dd>'
-        + (f"<small>{escape(more)}</small>" if more else "")
-        + "</div>"
-        for label, value, more in tiles(record)
-    )
-
-
-def _legend(states: list[str]) -> str:
-    counts = Counter(states)
-    order = [state for state in (*figures.ORIGINS, *figures.STATES) if counts[state]]
-    return "".join(
-        f'<li><i class="s-{state}"></i>{state} <b>{counts[state]}</b></li>' for state in dict.fromkeys(order)
-    )
-
-
-_CHARTS = (
-    ("x", "latent position", None),
-    ("sd", "sd of 255", 0.0),
-    ("psnr", "PSNR, dB", None),
-    ("ssim", "SSIM", None),
-)
-
-
-def _charts(frames: list[dict[str, Any]], n: int) -> str:
-    parts = []
-    for key, label, low in _CHARTS:
-        values = [(place, float(fact[key])) for place, fact in enumerate(frames) if fact.get(key) is not None]
-        if not values:
-            continue
-        drawing, bottom, top = figures.series(values, n, low=low)
-        parts.append(
-            f'<figure class="chart"><figcaption><span>{label}</span><span class="value" data-key="{key}"></span>'
-            f'</figcaption><div class="plot track">{drawing}<span class="high">{top:.4g}</span>'
-            f'<span class="low">{bottom:.4g}</span></div></figure>'
-        )
-    return "".join(parts)
-
-
-def _curve(shown: list[_Kept], frames: list[dict[str, Any]]) -> str:
+def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) -> str:
+    """The frames in the space of pictures, and their latent positions."""
     if len(shown) < 3 or not frames or "origin" not in frames[0]:
         return ""
     made = np.stack([kept.small_after.ravel() for kept in shown])
@@ -328,7 +289,8 @@ def _curve(shown: list[_Kept], frames: list[dict[str, Any]]) -> str:
             ]
         )
     positions = [frames[kept.index].get("x") if kept.index < len(frames) else None for kept in shown]
-    latent = all(position is not None for position in positions)
+    # Each shot has a curve of its own: across cuts only time orders the frames.
+    latent = not cuts and all(position is not None for position in positions)
     order = (
         np.argsort([p for p in positions if p is not None], kind="stable")
         if latent
@@ -351,41 +313,6 @@ def _curve(shown: list[_Kept], frames: list[dict[str, Any]]) -> str:
         f'<section id="latent"><h2>The curve</h2>{drawing}<p class="hint">Restored frames on their first two principal '
         f"components, joined {by}.{faint} Click on a point to see the frame.</p>{strip}</section>"
     )
-
-
-def _lists(record: dict[str, Any]) -> str:
-    """Losses first, then what was inserted, placed, refused and noted."""
-    parts = []
-    losses = record.get("losses", [])
-    if losses:
-        entries = "".join(f"<li>{escape(str(loss))}</li>" for loss in losses)
-        parts.append(f'<section class="alert"><h2>Lost or doubtful</h2><ul>{entries}</ul></section>')
-    wrong = record.get("summary")
-    if wrong is not None:
-        entries = "".join(_finding(entry) for entry in wrong) or "<li>Nothing wrong was found.</li>"
-        parts.append(f'<section><h2>What is wrong</h2><ul class="findings">{entries}</ul></section>')
-    rows = []
-    for entry in record.get("inserted", []):
-        sure = f", probability {entry['probability']:.2f}" if "probability" in entry else ""
-        rows.append(("inserted", f"{entry['count']} frames after frame {entry['after']}{sure}"))
-    for entry in record.get("placed", []):
-        rows.append(("placed", f"{entry.get('name')} at {entry.get('index')}"))
-    for entry in record.get("refused", []):
-        rows.append(("refused", str(entry)))
-    for fact in record.get("frames", []):
-        for note in fact.get("notes", []):
-            rows.append((f"frame {fact['index']}", str(note)))
-    if rows:
-        cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows[:200])
-        more = f"<p class=hint>and {len(rows) - 200} more in the record</p>" if len(rows) > 200 else ""
-        parts.append(f'<section><h2>Notes</h2><div class="wide"><table>{cells}</table></div>{more}</section>')
-    return "".join(parts)
-
-
-def _finding(entry: Mapping[str, str]) -> str:
-    sure = f" <small>{escape(entry['sure'])}</small>" if entry.get("sure") else ""
-    run = f"<code>{escape(entry['run'])}</code>" if entry.get("run") else ""
-    return f"<li><b>{escape(entry['what'])}</b>{sure}{run}</li>"
 
 
 def _trimmed(record: dict[str, Any]) -> dict[str, Any]:

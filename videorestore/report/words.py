@@ -12,6 +12,9 @@ from typing import Any
 Record = dict[str, Any]
 Tile = tuple[str, str, str]
 
+RHYTHM = 0.2
+"""A larger share of repeats than this is no fault: animation on twos, pulldown."""
+
 _DONE = {
     "restore": "restored",
     "denoise": "denoised",
@@ -149,11 +152,10 @@ def findings(record: Record) -> list[dict[str, str]]:
     noise = record.get("noise_sd")
     if noise is not None and noise >= 1.0:
         interval = record.get("noise_interval")
-        add(
-            f"noise of sd {noise:.3g} (of 255)",
-            base.format("denoise"),
-            f"between {interval[0]:.3g} and {interval[1]:.3g}" if interval else "",
-        )
+        sure = f"between {interval[0]:.3g} and {interval[1]:.3g}" if interval else ""
+        if not (record.get("noise") or {}).get("trustworthy", True):
+            sure += ", a rough estimate" if sure else "a rough estimate"
+        add(f"noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
     for key, word in (
         ("corrupt", "corrupt"),
         ("missing", "missing"),
@@ -161,7 +163,9 @@ def findings(record: Record) -> list[dict[str, str]]:
         ("duplicates", "repeated"),
     ):
         frames = record.get(key)
-        if frames:
+        if key == "duplicates" and frames and len(frames) > RHYTHM * record.get("n_frames", 0):
+            add(f"{counted(len(frames), 'repeated frame')}, so many that they may be the film's own rhythm")
+        elif frames:
             listed = frames_in_words(frames)
             add(f"{counted(len(frames), word + ' frame')}: {listed}", _fill(base, frames))
     for gap in record.get("dropped", []):
@@ -178,7 +182,7 @@ def findings(record: Record) -> list[dict[str, str]]:
         touched = len({entry.get("frame") for entry in damage})
         add(f"damaged pixels in {touched} frames: {listed}", f"{base.format('inpaint')} --mask auto")
     flicker = record.get("flicker")
-    strength = flicker.get("sd") if isinstance(flicker, dict) else flicker
+    strength = flicker.get("rms") if isinstance(flicker, dict) else flicker
     if isinstance(strength, (int, float)) and not isinstance(strength, bool) and strength >= 1.0:
         add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"))
     if record.get("lost"):

@@ -11,6 +11,10 @@ from videorestore.clip import FloatArray
 
 Table = NDArray[np.float64]
 
+LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+LUMA_GAIN = float(np.sqrt(np.sum(np.square(LUMA, dtype=np.float64))))
+"""Standard deviation of the luma of unit white noise in red, green and blue."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:

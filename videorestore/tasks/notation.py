@@ -11,12 +11,15 @@ from fractions import Fraction
 from videorestore.errors import InputError
 from videorestore.tasks.options import Insertion, Span
 
-_SECONDS = re.compile(r"(\d+(?:\.\d*)?|\.\d+)s", re.ASCII)
-_CLOCK = re.compile(r"(\d+):([0-5]?\d):([0-5]?\d(?:\.\d*)?)", re.ASCII)
-_NUMBER = re.compile(r"\d+", re.ASCII)
-_RATIO = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(?:/(\d+))?", re.ASCII)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
-_MOST_FRAMES = 10_000_000
+# No number here has more than 18 digits: what is longer is a slip, and Python refuses to read it at all.
+_DIGITS = r"\d{1,18}"
+_DECIMAL = rf"{_DIGITS}(?:\.\d{{0,18}})?|\.{_DIGITS}"
+_NUMBER = re.compile(_DIGITS, re.ASCII)
+_SECONDS = re.compile(rf"({_DECIMAL})s", re.ASCII)
+_CLOCK = re.compile(rf"({_DIGITS}):([0-5]?\d):([0-5]?\d(?:\.\d{{0,18}})?)", re.ASCII)
+_RATIO = re.compile(rf"({_DECIMAL})(?:/({_DIGITS}))?", re.ASCII)
+_SIZE = re.compile(rf"({_DECIMAL})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
+_MOST_FRAMES = 1_000_000
 
 # What players and cameras round to two or three decimals; nobody means 2397/100.
 _BROADCAST = {

@@ -1,0 +1,127 @@
+"""inspect: the facts of a file, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from videorestore.clip import Clip, ClipInfo, PixelFormat
+from videorestore.errors import InputError, VideoRestoreError
+from videorestore.media import open_source
+from videorestore.report.words import findings
+from videorestore.tasks.inspect import facts, report
+from videorestore.tasks.options import InspectOptions, Span
+
+
+def moving(n: int = 12) -> np.ndarray:
+    """A bright square that moves over a slope."""
+    y, x = np.mgrid[:40, :56]
+    frames = np.repeat((60 + x + y)[None, ..., None], 3, axis=-1).repeat(n, axis=0).astype(np.uint8)
+    for k in range(n):
+        frames[k, 10:22, 4 + 2 * k : 16 + 2 * k] = (220, 180, 90)
+    return frames
+
+
+def test_facts_of_an_array() -> None:
+    pixels = moving()
+    record, losses = report(pixels, InspectOptions())
+    assert (record["n_frames"], record["width"], record["height"], record["depth"]) == (12, 56, 40, 8)
+    assert record["fps"] == "25/1" and record["duration_s"] == pytest.approx(0.48) and "vfr" not in record
+    for name in ("noise_sd", "cuts", "duplicates", "black", "corrupt", "dropped", "damage", "flicker"):
+        assert name in record, name
+    assert losses == ()
+    json.dumps(record, allow_nan=False)
+    np.testing.assert_array_equal(pixels, moving())
+
+
+def test_a_range_counts_only_its_frames() -> None:
+    record, _ = report(moving(), InspectOptions(span=Span(start=4, stop=10)))
+    assert record["n_frames"] == 6 and record["first_frame"] == 4
+    with pytest.raises(InputError):
+        report(moving(), InspectOptions(span=Span(start=4, stop=99)))
+
+
+def test_uneven_times_are_said() -> None:
+    times = tuple(Fraction(k * k, 100) for k in range(1, 13))
+    clip = Clip(frames=moving(), times=times, info=ClipInfo(format=PixelFormat(model="rgb")))
+    with open_source(clip) as source:
+        found = facts(source, source.index())
+    assert found["vfr"] is True and found["interval_s"]["min"] < found["interval_s"]["max"]
+
+
+def test_a_gap_in_the_numbers_is_a_missing_frame(tmp_path: Path) -> None:
+    for k, picture in enumerate(moving(8)):
+        if k != 5:
+            cv2.imwrite(str(tmp_path / f"shot_{k:03}.png"), picture[..., ::-1])
+    with open_source(str(tmp_path)) as source:
+        found = facts(source, source.index())
+    assert found["missing"] == [5] and found["n_frames"] == 7
+
+
+def test_the_page_shows_the_clip(tmp_path: Path) -> None:
+    report(moving(), InspectOptions(report=str(tmp_path / "page.html")))
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text.count("data:image/jpeg") == 12 and "What is wrong" in text
+
+
+def test_nothing_to_read_is_an_error_of_ours() -> None:
+    with pytest.raises(VideoRestoreError):
+        report(np.zeros((0, 4, 4, 3), np.uint8), InspectOptions())
+
+
+def test_what_is_wrong_comes_with_what_to_run() -> None:
+    found = findings(
+        {
+            "input": "my film.mp4",
+            "n_frames": 100,
+            "noise_sd": 12.34,
+            "noise_interval": [11.0, 13.0],
+            "corrupt": [31],
+            "black": [7, 50, 51],
+            "duplicates": [],
+            "dropped": [{"after": 60, "count": 2, "probability": 0.91}],
+            "damage": [
+                {"frame": 3, "kind": "dust"},
+                {"frame": 3, "kind": "dust"},
+                {"frame": 9, "kind": "scratch"},
+            ],
+            "flicker": {"rms": 4.2},
+        }
+    )
+    text = {entry["what"]: entry for entry in found}
+    assert text["noise of sd 12.3 (of 255)"]["sure"] == "between 11 and 13"
+    assert text["1 corrupt frame: 31"]["run"] == "videorestore fill 'my film.mp4' -o OUTPUT --missing 31"
+    assert text["3 black frames: 7,50-51"]["run"].endswith("--missing 7,50-51")
+    dropped = text["2 frames dropped after frame 60"]
+    assert dropped["run"].endswith("--insert 2@60") and dropped["sure"] == "probability 0.91"
+    assert "damaged pixels in 2 frames: 2 dust, 1 scratch" in text
+    assert "brightness flickers by 4.2 (of 255)" in text
+
+
+def test_the_commands_it_names_can_be_run() -> None:
+    import shlex
+
+    from videorestore.cli.parser import Command, parse
+
+    record = {
+        "input": "-odd 'name'.mkv",
+        "n_frames": 9,
+        "noise_sd": 9.0,
+        "corrupt": [3],
+        "dropped": [{"after": 2, "count": 1}],
+    }
+    for entry in findings(record):
+        assert isinstance(parse(shlex.split(entry["run"])[1:]), Command)
+
+
+def test_a_clean_clip_has_nothing_wrong_and_a_rhythm_is_no_fault() -> None:
+    assert (
+        findings({"input": "a", "n_frames": 9, "noise_sd": 0.4, "corrupt": [], "flicker": {"rms": 0.1}}) == []
+    )
+    (entry,) = findings({"input": "a", "n_frames": 10, "duplicates": [1, 3, 5, 7, 9]})
+    assert "rhythm" in entry["what"] and not entry["run"]

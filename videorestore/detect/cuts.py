@@ -1,0 +1,92 @@
+"""Where one shot ends and another begins: hard cuts, and fades to and from black or white."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.detect.measures import Measures
+
+_SURE = 9.0  # motion-compensated difference below which no step is a cut
+_JUMP = 2.2  # a cut stands out of the steps around it by this factor
+_AROUND = 8
+
+
+def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
+    """First frames of new shots.
+
+    A cut is a step that motion does not explain although it explains the steps around, and after which nothing
+    looks like before: a flash, a garbage frame or a black one comes back.
+
+    Parameters
+    ----------
+    measures : Measures
+    worthless : ndarray of bool, shape (n,)
+        Frames without content of their own (black, garbage); a cut may hide behind them.
+    """
+    residual = measures.residual
+    cuts: list[int] = []
+    for k in range(1, len(measures)):
+        if worthless[k] or not residual[k] > _SURE * 0.6:
+            continue
+        low, high = max(1, k - _AROUND), min(len(measures), k + _AROUND + 1)
+        others = [
+            residual[j] for j in range(low, high) if j != k and not worthless[j] and not worthless[j - 1]
+        ]
+        usual = float(np.median(others)) if others else 0.0
+        after_worthless = bool(worthless[k - 1])
+        value = _behind(measures, worthless, k) if after_worthless else residual[k]
+        across = measures.across[k]
+        lasting = value if after_worthless or np.isnan(across) else min(value, across)
+        # Where the brightness is distributed alike, more is asked for.
+        bar = _SURE if measures.histogram[k] > 0.12 else 1.6 * _SURE
+        if lasting > max(bar, _JUMP * usual) and (not cuts or k - cuts[-1] > 1):
+            cuts.append(k)
+    return cuts
+
+
+def _behind(measures: Measures, worthless: NDArray[np.bool_], k: int) -> float:
+    """Difference between frame k and the last frame with content before it, gain and offset aside."""
+    for lag in range(1, measures.fitted.shape[1] + 1):
+        if k - lag < 0:
+            return 0.0
+        if not worthless[k - lag]:
+            return float(measures.fitted[k, lag - 1])
+    # A longer break: whatever comes after it is a new shot.
+    return float("inf")
+
+
+def find_fades(measures: Measures) -> list[tuple[int, int]]:
+    """Stretches ``(first, last)`` in which the picture sinks into a flat one or rises out of it."""
+    flat = measures.contrast < 3.0
+    fades: list[tuple[int, int]] = []
+    n = len(measures)
+    k = 0
+    while k < n:
+        if not flat[k]:
+            k += 1
+            continue
+        end = k
+        while end + 1 < n and flat[end + 1]:
+            end += 1
+        before = _slope(measures.contrast, k, -1)
+        after = _slope(measures.contrast, end, 1)
+        if before is not None:
+            fades.append((before, k))
+        if after is not None:
+            fades.append((end, after))
+        k = end + 1
+    return fades
+
+
+def _slope(contrast: NDArray[np.float64], start: int, step: int) -> int | None:
+    """Where the steady rise of contrast from a flat frame ends; None if it is no fade."""
+    k = start
+    while 0 <= k + step < len(contrast) and contrast[k + step] > contrast[k] + 0.15:
+        k += step
+    rise = contrast[k] - contrast[start]
+    steps = abs(k - start)
+    largest = max(np.abs(np.diff(contrast[min(start, k) : max(start, k) + 1])), default=0.0)
+    if steps >= 5 and rise > 10 and largest < 0.5 * rise:
+        return k
+    return None

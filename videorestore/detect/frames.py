@@ -1,0 +1,246 @@
+"""What is wrong with whole frames: one pass over small pictures, then a verdict for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray
+from videorestore.detect.cuts import find_cuts, find_fades
+from videorestore.detect.dropped import Dropped, find_dropped
+from videorestore.detect.flicker import find_flicker
+from videorestore.detect.measures import LAGS, Measures, measure
+
+_AROUND = 12
+_LONGEST = LAGS - 1  # a longer interruption is a scene of its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Survey:
+    """Findings about the frames of a clip. Frame numbers count from 0.
+
+    Attributes
+    ----------
+    cuts : tuple of int
+        First frame of each new shot.
+    fades : tuple of (int, int)
+        First and last frame of a fade to or from a flat picture.
+    duplicates : tuple of int
+        Frames that repeat the one before; frozen runs too.
+    frozen : tuple of int
+        Those duplicates that are faults: no steady cadence, no scene that stands still.
+    cadence : int or None
+        Animation or pulldown repeats frames with this period; none of them is a fault.
+    black : tuple of int
+    corrupt_suspects : tuple of int
+        Garbage: unlike both sides, which are like each other.
+    worthless : tuple of int
+        What ``fill`` should regenerate: garbage, frozen frames, and black ones that interrupt a shot.
+    dropped : tuple of Dropped
+        Frames missing without a gap in the times, and those missing by a gap.
+    flicker : dict
+        ``sd`` (relative), ``present``.
+    gains : ndarray, shape (n, 2)
+        Gain and offset per frame that remove the flicker.
+    """
+
+    cuts: tuple[int, ...]
+    fades: tuple[tuple[int, int], ...]
+    duplicates: tuple[int, ...]
+    frozen: tuple[int, ...]
+    cadence: int | None
+    black: tuple[int, ...]
+    corrupt_suspects: tuple[int, ...]
+    worthless: tuple[int, ...]
+    dropped: tuple[Dropped, ...]
+    flicker: dict[str, float | bool]
+    gains: NDArray[np.float64]
+
+
+def survey(
+    thumbnails: Iterable[FloatArray], times: Sequence[float] | Sequence[Fraction] | None = None
+) -> Survey:
+    """Look through a clip once.
+
+    Parameters
+    ----------
+    thumbnails : iterable of ndarray, shape (height, width) or (height, width, channels)
+        Small pictures in order, luma or RGB, 0..255; about 320 pixels along the longer side.
+    times : sequence of float or Fraction, optional
+        Presentation times in seconds, one per picture.
+    """
+    return judge(measure(thumbnails), times)
+
+
+def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None = None) -> Survey:
+    """The verdict on measured frames; see `survey`."""
+    n = len(measures)
+    black = _black(measures)
+    garbage = _garbage(measures, black)
+    void = black | garbage
+    cuts = find_cuts(measures, void)
+    repeats = _repeats(measures, void, cuts)
+    cadence = _cadence(repeats)
+    frozen = np.zeros(n, np.bool_) if cadence else repeats & ~_standing(measures, repeats, cuts)
+    interrupting = black & _interrupts(black, cuts)
+    beside = np.zeros(n, np.bool_)
+    for k in _numbers(void | repeats):
+        beside[max(0, k - 1) : k + 3] = True
+    for k in cuts:
+        beside[max(0, k - 1) : k + 2] = True
+    flicker = find_flicker(measures, cuts, void)
+    dropped = {one.after: one for one in find_dropped(measures, beside)}
+    dropped.update({one.after: one for one in gaps(times)} if times is not None else {})
+    return Survey(
+        cuts=tuple(cuts),
+        fades=tuple(find_fades(measures)),
+        duplicates=_numbers(repeats),
+        frozen=_numbers(frozen),
+        cadence=cadence,
+        black=_numbers(black),
+        corrupt_suspects=_numbers(garbage),
+        worthless=_numbers(garbage | frozen | interrupting),
+        dropped=tuple(dropped[k] for k in sorted(dropped)),
+        flicker={"sd": flicker.sd, "present": flicker.present},
+        gains=flicker.gains,
+    )
+
+
+def gaps(times: Sequence[float] | Sequence[Fraction]) -> list[Dropped]:
+    """Frames missing by a gap in the times of a clip with a steady rate; none where the rate varies."""
+    steps = np.diff(np.array([float(t) for t in times]))
+    if len(steps) < 4:
+        return []
+    usual = float(np.median(steps))
+    if usual <= 0 or (np.abs(steps - usual) < 0.2 * usual).mean() < 0.9:
+        return []
+    counts = np.rint(steps / usual).astype(int) - 1
+    whole = np.abs(steps / usual - (counts + 1)) < 0.25
+    return [
+        Dropped(after=int(k), count=int(counts[k]), probability=0.99)
+        for k in np.nonzero((counts > 0) & whole)[0]
+    ]
+
+
+def _numbers(flags: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(k) for k in np.nonzero(flags)[0])
+
+
+def _black(measures: Measures) -> NDArray[np.bool_]:
+    return np.asarray((measures.level < 24) & (measures.contrast < 4))
+
+
+def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Short runs unlike both sides, while the sides are like each other."""
+    n = len(measures)
+    garbage = np.zeros(n, np.bool_)
+    for length in range(1, _LONGEST + 1):
+        for first in range(1, n - length):
+            after = first + length
+            if garbage[first:after].any():
+                continue
+            bridge = measures.plain[after, length]
+            # The frames of the run differ from both sides by more than motion would make them, also after a flash.
+            entry = measures.fitted[first, 0]
+            leave = measures.fitted[after, 0]
+            inner = min(
+                min(measures.fitted[j, j - first], measures.fitted[after, after - j - 1])
+                for j in range(first, after)
+            )
+            if min(entry, leave, inner) > 3 * bridge + 8:
+                garbage[first:after] = True
+    return garbage & ~black
+
+
+def _repeats(measures: Measures, void: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
+    """Frames that repeat the one before, in a clip that moves (or whose noise does)."""
+    n = len(measures)
+    repeats = np.zeros(n, np.bool_)
+    busiest = np.where(np.isnan(measures.busiest), np.inf, measures.busiest)
+    skip = void.copy()
+    skip[1:] |= void[:-1]
+    skip[list(cuts)] = True
+    skip[0] = True
+    usable = ~skip
+    if usable.sum() < 3:
+        return repeats
+    edges = [0, *cuts, n]
+    for first, stop in zip(edges[:-1], edges[1:]):
+        inside = [k for k in range(first, stop) if usable[k]]
+        if len(inside) < 3:
+            continue
+        overall = float(np.percentile(busiest[inside], 75))
+        for k in inside:
+            near = [
+                busiest[j] for j in range(max(first, k - _AROUND), min(stop, k + _AROUND + 1)) if usable[j]
+            ]
+            # In the midst of a long freeze only the rest of the shot tells how much moves.
+            usual = max(
+                float(np.percentile(near, 70)), min(overall, 12.0) if np.median(near) < 0.1 * overall else 0.0
+            )
+            exact = measures.step[k] == 0 and usual > 1.0
+            repeats[k] = exact or (
+                usual > 2.5 and busiest[k] < min(0.25 * usual, 2.0) and measures.step[k] < 1.0
+            )
+    return repeats
+
+
+def _cadence(repeats: NDArray[np.bool_]) -> int | None:
+    """Period of regular repeats (drawn on twos, pulldown), if that is what they are."""
+    count = int(repeats.sum())
+    if count < 4 or count < 0.12 * len(repeats):
+        return None
+    at = np.nonzero(repeats)[0]
+    for period in (2, 3, 4, 5):
+        # Of each period either all frames but one are repeats, or just one is.
+        phases = np.bincount(at % period, minlength=period) / max(1.0, len(repeats) / period)
+        fresh = phases < 0.15
+        full = phases > 0.6
+        if (fresh | full).all() and full.any() and fresh.any():
+            return period
+    return None
+
+
+def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
+    """Repeats in scenes that simply stand still: the motion stops before and starts after, nothing is lost."""
+    standing = np.zeros(len(repeats), np.bool_)
+    k = 0
+    n = len(repeats)
+    while k < n:
+        if not repeats[k]:
+            k += 1
+            continue
+        end = k
+        while end + 1 < n and repeats[end + 1]:
+            end += 1
+        # Content jumps at the end of a freeze in a moving shot; a still that begins to move does not.
+        if end + 1 >= n or k <= 1:
+            standing[k : end + 1] = True
+        else:
+            before = measures.busiest[max(1, k - 3) : k]
+            after = measures.busiest[end + 1 : end + 4]
+            calm = min(float(np.nanmedian(before)), float(np.nanmedian(after)))
+            standing[k : end + 1] = calm < 2.5
+        k = end + 1
+    return standing
+
+
+def _interrupts(black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
+    """Short runs of black frames inside a shot, not at its ends."""
+    result = np.zeros(len(black), np.bool_)
+    k, n = 0, len(black)
+    while k < n:
+        if not black[k]:
+            k += 1
+            continue
+        end = k
+        while end + 1 < n and black[end + 1]:
+            end += 1
+        inside = k > 0 and end + 1 < n and end + 1 not in cuts and end - k < _LONGEST
+        result[k : end + 1] = inside
+        k = end + 1
+    return result

@@ -1,0 +1,226 @@
+"""Numbers of every frame and of every step between frames, taken in one pass over small pictures."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray
+from videorestore.motion.flow import fast_flow
+from videorestore.motion.warp import warp
+
+LAGS = 6
+"""Frames are compared with up to so many frames before them."""
+
+GRID = (12, 16)
+"""Rows and columns of the block means that are kept of every frame."""
+
+_WIDE = 192  # longer side of the pictures in which motion is sought
+_SMALL = 80  # longer side of the pictures that are compared over several frames
+_BLOCK = 8
+_SUSPECT = 5.0  # from this motion-compensated difference on, more distant frames are compared too
+_POINTS = 24  # tracked points along the longer side
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measures:
+    """One row per frame; row k of a step is that from frame k - 1 to k, NaN where there is none.
+
+    Attributes
+    ----------
+    level, contrast : ndarray, shape (n,)
+        Mean, and standard deviation of the means of 8 x 8 blocks, 0..255.
+    step : ndarray, shape (n,)
+        Mean absolute difference of the luma.
+    busiest : ndarray, shape (n,)
+        The same over the 5 % of blocks that differ most: small moving things show.
+    residual : ndarray, shape (n,)
+        Mean absolute difference after motion compensation, by the direction that explains more.
+    across : ndarray, shape (n,)
+        The least such residual between any of k-2, k-1 and any of k, k+1; NaN where the step is unsuspicious.
+    histogram : ndarray, shape (n,)
+        Distance of the two histograms of brightness, 0..1.
+    plain, fitted : ndarray, shape (n, LAGS)
+        Mean absolute difference from the frame 1, 2, ... before, as it is, and after a change of gain and offset.
+    blocks : ndarray, shape (n, GRID)
+        Means of coarse blocks.
+    ratio, agreement, motion : ndarray, shape (n,)
+        Length of a step in units of the mean of the steps before and after along the same tracks; share of the
+        moving tracks that say so; their typical motion in pixels of the small picture.
+    """
+
+    level: Doubles
+    contrast: Doubles
+    step: Doubles
+    busiest: Doubles
+    residual: Doubles
+    across: Doubles
+    histogram: Doubles
+    plain: Doubles
+    fitted: Doubles
+    blocks: NDArray[np.float32]
+    ratio: Doubles
+    agreement: Doubles
+    motion: Doubles
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+
+def measure(pictures: Iterable[FloatArray]) -> Measures:
+    """Measure a stream of small pictures.
+
+    Parameters
+    ----------
+    pictures : iterable of ndarray, shape (height, width) or (height, width, channels)
+        Luma or RGB on the 0..255 scale; about 320 pixels along the longer side are enough. Read once, in order;
+        only a handful is held at a time.
+    """
+    rows: dict[str, list[float]] = {
+        name: [] for name in ("level", "contrast", "step", "busiest", "residual", "across", "histogram")
+    }
+    tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
+    plain, fitted, blocks = [], [], []
+    small: deque[FloatArray] = deque(maxlen=LAGS + 1)
+    wide: deque[NDArray[np.uint8]] = deque(maxlen=5)
+    flows: deque[tuple[FloatArray, FloatArray] | None] = deque(maxlen=4)
+    last: FloatArray | None = None
+    for picture in pictures:
+        luma = _luma(picture)
+        tiny = _resized(luma, _SMALL)
+        view = np.clip(np.rint(_resized(luma, _WIDE)), 0, 255).astype(np.uint8)
+        rows["level"].append(float(luma.mean()))
+        rows["contrast"].append(float(_blocks(luma).std()))
+        blocks.append(cv2.resize(luma, GRID[::-1], interpolation=cv2.INTER_AREA).astype(np.float32))
+        plain.append([np.nan] * LAGS)
+        fitted.append([np.nan] * LAGS)
+        for lag, earlier in enumerate(reversed(small)):
+            if lag < LAGS:
+                plain[-1][lag] = float(np.abs(tiny - earlier).mean())
+                fitted[-1][lag] = _after_gain(tiny, earlier)
+        small.append(tiny)
+        for name in ("step", "busiest", "residual", "across", "histogram"):
+            rows[name].append(np.nan)
+        if last is not None:
+            difference = np.abs(luma - last) if luma.shape == last.shape else np.abs(tiny - small[-2])
+            rows["step"][-1] = float(difference.mean())
+            rows["busiest"][-1] = _top(_blocks(difference))
+            rows["histogram"][-1] = _histogram_distance(last, luma)
+            ahead, back = fast_flow(wide[-1], view), fast_flow(view, wide[-1])
+            rows["residual"][-1] = _residual(wide[-1], view, ahead, back)
+            flows.append((ahead, back))
+        else:
+            flows.append(None)
+        wide.append(view)
+        if len(rows["residual"]) >= 2 and rows["residual"][-2] > _SUSPECT:
+            rows["across"][-2] = _across(list(wide))
+        for name, value in zip(("ratio", "agreement", "motion"), _tracked(list(flows))):
+            tracks[name].append(value)
+        last = luma
+    n = len(rows["level"])
+    # The step that the last three flows speak of is the one before the newest.
+    late = {
+        name: np.array((values[1:] + [np.nan])[:n] if n else [], float) for name, values in tracks.items()
+    }
+    return Measures(
+        **{name: np.array(values, float) for name, values in rows.items()},
+        plain=np.array(plain, float).reshape(n, LAGS),
+        fitted=np.array(fitted, float).reshape(n, LAGS),
+        blocks=np.array(blocks, np.float32).reshape(n, *GRID),
+        **late,
+    )
+
+
+def _luma(picture: FloatArray) -> FloatArray:
+    picture = np.asarray(picture, np.float32)
+    if picture.ndim == 3 and picture.shape[2] >= 3:
+        return np.asarray(picture[..., :3] @ np.array([0.299, 0.587, 0.114], np.float32), np.float32)
+    return picture[..., 0] if picture.ndim == 3 else picture
+
+
+def _resized(luma: FloatArray, side: int) -> FloatArray:
+    height, width = luma.shape
+    scale = side / max(height, width)
+    if scale >= 1:
+        return luma
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA), np.float32)
+
+
+def _blocks(image: FloatArray) -> FloatArray:
+    """Means ``(rows, columns)`` of 8 x 8 blocks; what is smaller than a block is one."""
+    height, width = image.shape
+    size = (max(1, width // _BLOCK), max(1, height // _BLOCK))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)
+
+
+def _top(values: FloatArray) -> float:
+    flat = np.sort(values.ravel())
+    return float(flat[-max(1, len(flat) // 20) :].mean())
+
+
+def _after_gain(now: FloatArray, before: FloatArray) -> float:
+    """Mean absolute difference after the best gain (a half to double) and offset; a flash is explained by it."""
+    if now.shape != before.shape:
+        return float("nan")
+    a, b = before - before.mean(), now - now.mean()
+    gain = float((a * b).mean() / max(float((a * a).mean()), 1e-6))
+    return float(np.abs(b - min(max(gain, 0.5), 2.0) * a).mean())
+
+
+def _histogram_distance(one: FloatArray, two: FloatArray) -> float:
+    bins = np.linspace(0, 256, 33)
+    a = np.histogram(np.clip(one, 0, 255), bins)[0] / one.size
+    b = np.histogram(np.clip(two, 0, 255), bins)[0] / two.size
+    return float(0.5 * np.abs(a - b).sum())
+
+
+def _residual(one: NDArray[np.uint8], two: NDArray[np.uint8], ahead: FloatArray, back: FloatArray) -> float:
+    there = np.abs(one - warp(two, ahead, method="linear")).mean()
+    home = np.abs(two - warp(one, back, method="linear")).mean()
+    return float(min(there, home))
+
+
+def _across(views: list[NDArray[np.uint8]]) -> float:
+    """Least residual between the frames on the two sides of the step before the newest frame."""
+    if len(views) < 4:
+        return float("nan")
+    least = np.inf
+    for one, two in ((views[-4], views[-2]), (views[-3], views[-1]), (views[-4], views[-1])):
+        least = min(least, _residual(one, two, fast_flow(one, two), fast_flow(two, one)))
+    return float(least)
+
+
+def _tracked(flows: list[tuple[FloatArray, FloatArray] | None]) -> tuple[float, float, float]:
+    """Length of the middle of the last three steps relative to its neighbours along tracks."""
+    nothing = (np.nan, 0.0, 0.0)
+    if len(flows) < 3 or any(flow is None for flow in flows[-3:]):
+        return nothing
+    (_, before), (middle, middle_back), (after, _) = flows[-3:]  # type: ignore[misc]
+    height, width = middle.shape[:2]
+    pace = max(height, width) / _POINTS
+    rows = np.arange(pace / 2, height, pace).astype(int)
+    columns = np.arange(pace / 2, width, pace).astype(int)
+    where = np.ix_(rows, columns)
+    first = -before[where]
+    second = middle[where]
+    third = warp(after, middle, method="linear")[where]
+    missed = np.linalg.norm(second + warp(middle_back, middle, method="linear")[where], axis=-1)
+    mean = (first + third) / 2
+    length = np.linalg.norm(mean, axis=-1)
+    # Tracks that turn, stop or are lost say nothing.
+    steady = np.linalg.norm(third - first, axis=-1) < 0.6 * length + 0.3
+    good = steady & (missed < 1.0) & (length > 0.6)
+    if good.sum() < 12:
+        return nothing
+    ratios = (second * mean).sum(axis=-1)[good] / (length[good] ** 2)
+    centre = float(np.median(ratios))
+    close = np.abs(ratios - centre) < 0.2 * max(abs(centre), 0.5)
+    return centre, float(close.mean()), float(np.median(length[good]))

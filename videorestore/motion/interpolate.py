@@ -1,0 +1,234 @@
+"""Frames at times between given frames, with their standard deviation: the posterior along moving pixels.
+
+Every new pixel has three candidate paths through the two frames around it: as seen from the earlier frame, from the
+later one, and from both. Each is read from both frames, weighed by how well the frames agree on it, and fused. Where
+all frames agree without any motion the pixel stands still.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.errors import InputError
+from videorestore.motion.flow import FlowCache
+from videorestore.motion.fusion import look, spline_coefficients
+from videorestore.motion.splat import fill, splat
+from videorestore.motion.spread import Evidence, spread
+from videorestore.motion.tracks import track
+from videorestore.motion.warp import Floats
+
+REACH = 2  # frames read on each side of a target
+_COST_BOX = (9, 9)
+_TEMPERATURE = 4.0  # levels of disagreement that divide the weight of a path by e
+_STILL = 2.0  # levels by which a pixel that stands still may differ between frames
+_QUALITIES = ("fast", "default", "best")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpolated:
+    """New frames.
+
+    Attributes
+    ----------
+    frames : (m, h, w, c) float32
+        On the scale of the input, not clipped.
+    sd : (m, h, w, c) float32
+        Standard deviation of what a camera would have recorded there, given what is known; 0 for a given frame.
+    """
+
+    frames: Floats
+    sd: Floats
+
+
+@dataclass(slots=True)
+class _Window:
+    """What is computed once for all targets."""
+
+    frames: Floats
+    times: NDArray[np.float64]
+    cache: FlowCache
+    curved: bool
+    splines: dict[int, Floats] = field(default_factory=dict)
+
+    def spline(self, index: int) -> Floats:
+        if index not in self.splines:
+            self.splines = {k: v for k, v in self.splines.items() if abs(k - index) <= 1}
+            self.splines[index] = spline_coefficients(self.frames[index])
+        return self.splines[index]
+
+
+def interpolate(
+    frames: NDArray[np.generic],
+    times: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    *,
+    quality: str = "default",
+    cache: FlowCache | None = None,
+) -> Interpolated:
+    """Frames at any times, from the frames around them.
+
+    Parameters
+    ----------
+    frames : (n, h, w, c) array
+        Given frames on the 0..255 scale, RGB or grey, without a cut among them.
+    times : (n,) float64
+        Their times, rising, evenly spaced or not.
+    targets : (m,) float64
+        Times asked for. A time of a given frame returns that frame; beyond the ends the nearest one is repeated.
+    quality : {"fast", "default", "best"}
+        ``fast`` follows straight paths and looks for no large motion.
+    cache : FlowCache, optional
+        Of the same frames, to share flows with other work.
+
+    Returns
+    -------
+    Interpolated
+        A target depends on the `REACH` frames before and after it, and on no others.
+    """
+    at = np.asarray(times, dtype=np.float64)
+    wanted = np.asarray(targets, dtype=np.float64)
+    _check(frames, at, wanted, quality)
+    fast = quality == "fast"
+    window = _Window(
+        frames=np.asarray(frames, dtype=np.float32),
+        times=at,
+        cache=cache if cache is not None else FlowCache(frames, seeded=not fast),
+        curved=not fast,
+    )
+    made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
+    sd = np.empty_like(made)
+    for number, target in enumerate(wanted):
+        made[number], sd[number] = _frame(window, float(target))
+    return Interpolated(frames=made, sd=sd)
+
+
+def _check(
+    frames: NDArray[np.generic], times: NDArray[np.float64], targets: NDArray[np.float64], quality: str
+) -> None:
+    if frames.ndim != 4 or 0 in frames.shape:
+        raise InputError(
+            f"frames must have shape (n, h, w, c) without a zero, got {frames.shape}; reshape them."
+        )
+    if times.shape != (len(frames),):
+        raise InputError(f"times must have shape ({len(frames)},), got {times.shape}; give one per frame.")
+    if not np.isfinite(times).all() or not np.isfinite(targets).all() or (np.diff(times) <= 0).any():
+        raise InputError(
+            "times must be finite and rise from frame to frame; sort the frames and drop repeats."
+        )
+    if quality not in _QUALITIES:
+        raise InputError(
+            f"quality must be one of {', '.join(_QUALITIES)}, got {quality!r}; choose one of these."
+        )
+
+
+def _frame(window: _Window, target: float) -> tuple[Floats, Floats]:
+    """One frame and its sd, each ``(h, w, c)``."""
+    times, frames = window.times, window.frames
+    after = int(np.searchsorted(times, target))
+    if after < len(times) and times[after] == target:
+        return frames[after].copy(), np.zeros_like(frames[after])
+    if after == 0 or after == len(times):
+        return _repeated(window, 0 if after == 0 else after - 1, target)
+    return _between(window, after - 1, target)
+
+
+def _repeated(window: _Window, end: int, target: float) -> tuple[Floats, Floats]:
+    """The first or last frame beyond the ends; its sd grows with the steps away, as differences between frames do."""
+    frames, times = window.frames, window.times
+    if len(frames) == 1:
+        return frames[0].copy(), np.full_like(frames[0], 255.0 / np.sqrt(12.0))
+    inner = 1 if end == 0 else end - 1
+    steps = abs(target - times[end]) / abs(times[inner] - times[end])
+    change = np.square(frames[end] - frames[inner]).mean(axis=2)
+    around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
+        np.sqrt(steps)
+    )
+    return frames[end].copy(), np.repeat(around[..., None], frames.shape[3], axis=2)
+
+
+def _between(window: _Window, before: int, target: float) -> tuple[Floats, Floats]:
+    after = before + 1
+    times, frames = window.times, window.frames
+    share = (target - times[before]) / (times[after] - times[before])
+    sides = [
+        track(window.cache, times, before, after, target, curved=window.curved),
+        track(window.cache, times, after, before, target, curved=window.curved),
+    ]
+    away = np.stack([side.displacement for side in sides])
+    whole = np.stack([side.flow.vectors for side in sides])
+    miss = np.stack([side.flow.consistency for side in sides])
+    left = np.stack([side.flow.residual for side in sides])
+    doubt = np.stack([side.doubt for side in sides])
+    carried = np.concatenate(
+        [
+            np.stack([-away[0], whole[1] - away[1]]),
+            np.stack([whole[0] - away[0], -away[1]]),
+            np.stack([miss, left, doubt], axis=3),
+        ],
+        axis=3,
+    )
+    sums, support = splat(away, carried, np.exp(-0.5 * miss - 0.05 * left) + np.float32(1e-4))
+    candidates = [
+        (fill(sums[0], support[0]), support[0]),
+        (fill(sums[1], support[1]), support[1]),
+        (fill(sums[0] + sums[1], support[0] + support[1]), 0.5 * (support[0] + support[1])),
+    ]
+    shape = frames.shape[1:]
+    blends = np.empty((3, *shape), np.float32)
+    gaps, seen = np.empty((2, 3, *shape[:2]), np.float32)
+    weights = np.empty((3, *shape[:2]), np.float32)
+    for k, (paths, reached) in enumerate(candidates):
+        look(
+            window.spline(before),
+            window.spline(after),
+            sides[0].flow.vectors,
+            sides[1].flow.vectors,
+            np.ascontiguousarray(paths[..., :4]),
+            np.float32(share),
+            blends[k],
+            gaps[k],
+            seen[k],
+        )
+        cost = cv2.blur(gaps[k] * seen[k], _COST_BOX, borderType=cv2.BORDER_REFLECT)
+        weights[k] = (reached + 1e-3) * np.exp(-cost / _TEMPERATURE)
+    weights /= weights.sum(axis=0) + np.float32(1e-20)
+    mean = np.einsum("khw,khwc->hwc", weights, blends)
+    away_from_mean = np.einsum("khw,khwc->hwc", weights, np.square(blends - mean)).mean(axis=2)
+    still = _standing(window, before)
+    if still is not None:
+        mean += still[..., None] * (
+            frames[before] + np.float32(share) * (frames[after] - frames[before]) - mean
+        )
+    judged = np.einsum("khw,khwq->hwq", weights, np.stack([paths[..., 4:] for paths, _ in candidates]))
+    evidence = Evidence(
+        gap=np.einsum("khw,khw->hw", weights, gaps),
+        seen=np.einsum("khw,khw->hw", weights, seen),
+        parting=np.sqrt(away_from_mean),
+        miss=judged[..., 0],
+        residual=judged[..., 1],
+        doubt=judged[..., 2],
+        still=still,
+        share=share,
+    )
+    return mean, np.repeat(spread(mean, evidence)[..., None], shape[2], axis=2)
+
+
+def _standing(window: _Window, before: int) -> Floats | None:
+    """Weight ``(h, w)`` of standing still: 1 where all frames around agree pixel by pixel without motion.
+
+    A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
+    """
+    frames = window.frames
+    base = frames[before]
+    others = [k for k in (before - 1, before + 1, before + 2) if 0 <= k < len(frames)]
+    agree = np.ones(base.shape[:2], np.float32)
+    for k in others:
+        agree *= np.abs(frames[k] - base).max(axis=2) <= _STILL
+    # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
+    around = cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0
+    agree *= around >= (3.5 if len(others) == 3 else 6.5)
+    return agree if agree.any() else None

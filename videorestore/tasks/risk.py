@@ -1,0 +1,41 @@
+"""Which model denoises better, without knowing the truth: Stein's unbiased estimate of the squared error.
+
+For y = truth + white noise of sd s, E|f(y) - truth|^2 = E|f(y) - y|^2 - N s^2 + 2 s^2 E div f(y); the divergence is
+found by one random probe (Ramani, Blu and Unser, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from videorestore.clip import FloatArray
+
+Denoiser = Callable[[FloatArray], FloatArray]
+
+PROBE = 0.1
+"""Length of the probe as a share of the noise sd."""
+
+
+def estimated_mse(denoiser: Denoiser, frames: FloatArray, core: slice, sd: float, seed: int = 0) -> float:
+    """Estimated mean squared error of ``denoiser(frames)`` against the unknown truth.
+
+    Parameters
+    ----------
+    denoiser : callable
+        From frames ``(n, h, w, c)`` to the estimate of ``frames[core]``.
+    frames : ndarray, shape (n, h, w, c)
+        Noisy, on the 0..255 scale.
+    core : slice
+        The frames that are judged.
+    sd : float
+        Of the noise.
+    """
+    probe = np.random.default_rng(seed).standard_normal(frames.shape, dtype=np.float32)
+    step = np.float32(PROBE * sd)
+    estimate = denoiser(frames)
+    moved = denoiser(frames + step * probe)
+    divergence = float(np.mean(probe[core] * (moved - estimate), dtype=np.float64)) / float(step)
+    residual = float(np.mean(np.square(estimate - frames[core]), dtype=np.float64))
+    return max(residual - sd * sd + 2 * sd * sd * divergence, 0.0)
