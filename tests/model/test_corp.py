@@ -54,13 +54,13 @@ def test_joint_and_sequential_laws_of_three_points():
     """Quadrature says -1/3 for eq. (2); the sequential law has another constant per conditional."""
     process = CoulombProcess(1.0)
     rng = np.random.default_rng(5)
-    joint = np.array([process.sample(3, rng) for _ in range(3000)])
-    assert _mean_cosine(joint) == pytest.approx(-1 / 3, abs=0.01)
-    steps = np.array([process.sample(3, rng, method="sequential") for _ in range(3000)])
+    joint = np.array([process.sample(3, rng) for _ in range(1500)])
+    assert _mean_cosine(joint) == pytest.approx(-1 / 3, abs=0.015)
+    steps = np.array([process.sample(3, rng, method="sequential") for _ in range(1500)])
     # First two points: density 2 sin^2, E cos = -1/2, as for two points of the joint law.
-    assert np.cos(2 * np.pi * (steps[:, 0] - steps[:, 1])).mean() == pytest.approx(-0.5, abs=0.03)
+    assert np.cos(2 * np.pi * (steps[:, 0] - steps[:, 1])).mean() == pytest.approx(-0.5, abs=0.05)
     joint_pair = np.cos(2 * np.pi * (joint[:, 0] - joint[:, 1])).mean()
-    assert joint_pair == pytest.approx(-1 / 3, abs=0.04)
+    assert joint_pair == pytest.approx(-1 / 3, abs=0.06)
 
 
 @pytest.mark.parametrize("r", [0.4, 1.0, 2.5])

@@ -50,7 +50,7 @@ def test_value_equals_the_dense_twin(kernel, periodic):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradient_equals_differences(kernel, periodic, harmonics):
-    fourier = plan(kernel, periodic, (4.0, 60.0), 0.02, 3001) if harmonics else None
+    fourier = plan(kernel, periodic, (4.0, 60.0), 0.5, 3001) if harmonics else None
     _, posterior = _posterior(kernel, periodic, fourier)
     x = np.sort(np.random.default_rng(0).uniform(size=16))
     theta = posterior.pack(x, np.array([20.0, 8.0]), np.array([0.1, 0.05, 0.02]))
@@ -61,7 +61,7 @@ def test_gradient_equals_differences(kernel, periodic, harmonics):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_harmonics_equal_the_exact_posterior(kernel, periodic):
-    fourier = plan(kernel, periodic, (4.0, 40.0), 0.001, 20001)
+    fourier = plan(kernel, periodic, (4.0, 40.0), 0.002, 3001)
     _, exact = _posterior(kernel, periodic)
     _, cheap = _posterior(kernel, periodic, fourier)
     x = np.sort(np.random.default_rng(0).uniform(size=16))
@@ -80,7 +80,7 @@ def test_windows_equal_the_exact_posterior():
     assert cheap.kind == "windows"
     value, in_x, in_hyper = posterior.evaluate(*args)
     close, close_x, close_hyper = cheap.posterior.evaluate(*args)
-    assert close == pytest.approx(value, abs=1e-3)
+    assert close == pytest.approx(value, abs=0.01)
     np.testing.assert_allclose(close_x, in_x, atol=1e-3 * np.abs(in_x).max())
     np.testing.assert_allclose(close_hyper, in_hyper, rtol=1e-3, atol=1e-6)
 

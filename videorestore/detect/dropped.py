@@ -63,7 +63,7 @@ def find_dropped(measures: Measures, skip: NDArray[np.bool_]) -> list[Dropped]:
         values = np.asarray(around)
         spread = max(1.4826 * float(np.median(np.abs(values - np.median(values)))), 0.07)
         # Outliers elsewhere make one here less telling.
-        rough = max(spread, float(np.percentile(np.abs(values), 90)) / 1.64)
+        rough = max(spread, float(np.percentile(np.abs(values), 75)) / 1.15)
         odds = _odds(log[k], rough) + _dip(log, usable, k, rough)
         count = max(1, round(float(np.exp(log[k]))) - 1)
         weight = measures.agreement[k]

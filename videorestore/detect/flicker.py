@@ -14,6 +14,8 @@ _LENGTH = 4.0  # its length scale in frames
 _ROUNDS = 4
 _NOTICED = 0.012  # relative jumps below this are not worth a correction
 
+_EXPLAINED = 0.6  # what the correction may leave of the blocks' jumps
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Flicker:
@@ -50,6 +52,7 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
     n = len(measures)
     gains = np.tile([1.0, 0.0], (n, 1))
     jumps = np.full(n, np.nan)
+    before, after = 0.0, 0.0
     blocks = measures.blocks.reshape(n, -1).astype(np.float64)
     edges = [0, *starts, n]
     for first, stop in zip(edges[:-1], edges[1:]):
@@ -60,6 +63,8 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
             course = _course(blocks, good, k)
             gain, offset = _robust_line(blocks[k], course)
             gains[k] = gain, offset
+            before += float(np.median(np.abs(blocks[k] - course)))
+            after += float(np.median(np.abs(gain * blocks[k] + offset - course)))
             middle = float(np.median(course))
             jumps[k] = (gain * float(np.median(blocks[k])) + offset - float(np.median(blocks[k]))) / max(
                 middle, 16.0
@@ -68,7 +73,8 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
         return Flicker(sd=0.0, present=False, gains=np.tile([1.0, 0.0], (n, 1)))
     seen = jumps[np.isfinite(jumps)]
     sd = float(1.4826 * np.median(np.abs(seen - np.median(seen))))
-    present = sd > _NOTICED
+    # A change of the whole picture explains most of what happens in its blocks; passing things do not.
+    present = sd > _NOTICED and after < _EXPLAINED * before
     if not present:
         gains = np.tile([1.0, 0.0], (n, 1))
     return Flicker(sd=round(sd, 5), present=present, gains=gains)

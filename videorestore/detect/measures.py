@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.motion.flow import fast_flow
+from videorestore.motion.flow import fast_flow, medium_flow
 from videorestore.motion.warp import warp
 
 LAGS = 6
@@ -121,7 +121,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         wide.append(view)
         if len(rows["residual"]) >= 2 and rows["residual"][-2] > _SUSPECT:
             rows["across"][-2] = _across(list(wide))
-        for name, value in zip(("ratio", "agreement", "motion"), _tracked(list(flows))):
+        for name, value in zip(("ratio", "agreement", "motion"), _tracked(list(flows), list(wide))):
             tracks[name].append(value)
         last = luma
     n = len(rows["level"])
@@ -198,28 +198,45 @@ def _across(views: list[NDArray[np.uint8]]) -> float:
     return float(least)
 
 
-def _tracked(flows: list[tuple[FloatArray, FloatArray] | None]) -> tuple[float, float, float]:
+def _tracked(
+    flows: list[tuple[FloatArray, FloatArray] | None], views: list[NDArray[np.uint8]]
+) -> tuple[float, float, float]:
     """Length of the middle of the last three steps relative to its neighbours along tracks."""
-    nothing = (np.nan, 0.0, 0.0)
     if len(flows) < 3 or any(flow is None for flow in flows[-3:]):
-        return nothing
-    (_, before), (middle, middle_back), (after, _) = flows[-3:]  # type: ignore[misc]
+        return np.nan, 0.0, 0.0
+    (_, before), (middle, back), (after, _) = flows[-3:]  # type: ignore[misc]
+    found = _lengths(before, middle, back, after)
+    if found[1] > 0.7:
+        return found
+    # A step of two frames may be beyond the reach of the flow: help it with twice the steps around.
+    one, two = views[-3], views[-2]
+    helped = medium_flow(one, two, start=-2 * before), medium_flow(two, one, start=-2 * after)
+    if _residual(one, two, *helped) < 0.95 * _residual(one, two, middle, back):
+        again = _lengths(before, *helped, after)
+        return again if again[1] > found[1] else found
+    return found
+
+
+def _lengths(
+    before: FloatArray, middle: FloatArray, back: FloatArray, after: FloatArray
+) -> tuple[float, float, float]:
+    """Ratio, agreement and motion of the middle step; see `Measures`."""
     height, width = middle.shape[:2]
     pace = max(height, width) / _POINTS
-    rows = np.arange(pace / 2, height, pace).astype(int)
-    columns = np.arange(pace / 2, width, pace).astype(int)
-    where = np.ix_(rows, columns)
+    where = np.ix_(
+        np.arange(pace / 2, height, pace).astype(int), np.arange(pace / 2, width, pace).astype(int)
+    )
     first = -before[where]
     second = middle[where]
     third = warp(after, middle, method="linear")[where]
-    missed = np.linalg.norm(second + warp(middle_back, middle, method="linear")[where], axis=-1)
+    missed = np.linalg.norm(second + warp(back, middle, method="linear")[where], axis=-1)
     mean = (first + third) / 2
     length = np.linalg.norm(mean, axis=-1)
     # Tracks that turn, stop or are lost say nothing.
     steady = np.linalg.norm(third - first, axis=-1) < 0.6 * length + 0.3
     good = steady & (missed < 1.0) & (length > 0.6)
     if good.sum() < 12:
-        return nothing
+        return np.nan, 0.0, 0.0
     ratios = (second * mean).sum(axis=-1)[good] / (length[good] ** 2)
     centre = float(np.median(ratios))
     close = np.abs(ratios - centre) < 0.2 * max(abs(centre), 0.5)

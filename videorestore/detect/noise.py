@@ -21,6 +21,8 @@ from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table
 
 __all__ = ["Noise", "estimate_noise"]
 
+Corners = NDArray[np.int64]
+
 _BLOCK = 8
 _MOST_BLOCKS = 3000
 _BINS = 12
@@ -32,6 +34,7 @@ _HIGH = _FREQUENCY >= 5
 _HIGHEST = _FREQUENCY >= 9
 _MIDDLE = (_FREQUENCY >= 2) & (_FREQUENCY <= 4)
 _LOW = (_FREQUENCY >= 1) & (_FREQUENCY <= 4)
+_N_HIGH, _N_HIGHEST, _N_MIDDLE = int(_HIGH.sum()), int(_HIGHEST.sum()), int(_MIDDLE.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,21 +66,27 @@ def _cosines() -> NDArray[np.float32]:
 _DCT = _cosines()
 
 
-def _places(a: FloatArray, b: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Corners ``(k, 2)`` of blocks in luma ``a`` and of their counterparts in ``b``, by whole pixels."""
-    h, w = a.shape
-    bytes_a, bytes_b = (
-        np.clip(np.rint(cv2.GaussianBlur(p, (0, 0), 1.5)), 0, 255).astype(np.uint8) for p in (a, b)
+def _places(frame: FloatArray, others: list[FloatArray]) -> tuple[Corners, list[Corners]]:
+    """Corners ``(k, 2)`` of blocks of a luma and of their counterparts in other lumas, by whole pixels."""
+    h, w = frame.shape
+    own, *rest = (
+        np.clip(np.rint(cv2.GaussianBlur(p, (0, 0), 1.5)), 0, 255).astype(np.uint8) for p in (frame, *others)
     )
-    flow = fast_flow(bytes_a, bytes_b)
-    y, x = np.meshgrid(np.arange(0, h - _BLOCK + 1, _BLOCK), np.arange(0, w - _BLOCK + 1, _BLOCK), indexing="ij")
+    y, x = np.meshgrid(
+        np.arange(0, h - _BLOCK + 1, _BLOCK), np.arange(0, w - _BLOCK + 1, _BLOCK), indexing="ij"
+    )
     corners = np.stack([y.ravel(), x.ravel()], axis=1)
     if len(corners) > _MOST_BLOCKS:
         corners = corners[np.linspace(0, len(corners) - 1, _MOST_BLOCKS).astype(np.int64)]
     middle = corners + _BLOCK // 2
-    moved = corners + np.rint(flow[middle[:, 0], middle[:, 1], ::-1]).astype(np.int64)
-    inside = (moved >= 0).all(1) & (moved[:, 0] <= h - _BLOCK) & (moved[:, 1] <= w - _BLOCK)
-    return corners[inside], moved[inside]
+    inside = np.ones(len(corners), bool)
+    moved = []
+    for other in rest:
+        flow = fast_flow(own, other)
+        place = corners + np.rint(flow[middle[:, 0], middle[:, 1], ::-1]).astype(np.int64)
+        inside &= (place >= 0).all(1) & (place[:, 0] <= h - _BLOCK) & (place[:, 1] <= w - _BLOCK)
+        moved.append(place)
+    return corners[inside], [place[inside] for place in moved]
 
 
 def _cut(plane: FloatArray, corners: NDArray[np.int64]) -> FloatArray:
@@ -86,10 +95,15 @@ def _cut(plane: FloatArray, corners: NDArray[np.int64]) -> FloatArray:
     return plane[rows, columns]
 
 
-def _measure(plane_a: FloatArray, plane_b: FloatArray, at_a: NDArray[np.int64], at_b: NDArray[np.int64]) -> _Blocks:
-    a, b = _cut(plane_a, at_a), _cut(plane_b, at_b)
+def _measure(plane: FloatArray, others: list[FloatArray], places: tuple[Corners, list[Corners]]) -> _Blocks:
+    """Blocks against the mean of their counterparts.
+
+    With one counterpart before and one after, what motion by parts of a pixel leaves behind cancels to first order.
+    """
+    a = _cut(plane, places[0])
+    b = np.mean([_cut(p, at) for p, at in zip(others, places[1])], axis=0)
     own = np.square(_DCT @ a @ _DCT.T)
-    difference = np.square(_DCT @ (a - b) @ _DCT.T) / 2
+    difference = np.square(_DCT @ (a - b) @ _DCT.T) / (1 + 1 / len(others))
     together = np.square(_DCT @ (a + b) @ _DCT.T) / 4
     return _Blocks(
         level=((a + b) / 2).mean(axis=(1, 2), dtype=np.float64),
@@ -128,7 +142,9 @@ def _quantile_variance(values: NDArray[np.float64], freedom: int, share: float =
 
 def _unclipped_variance(level: float, variance: float) -> float:
     """Variance before clipping to 0..255 of noise that has this mean and variance after it."""
-    sd = np.sqrt(max(variance, 1e-12))
+    if variance < 1e-3:
+        return variance
+    sd = np.sqrt(variance)
     for _ in range(8):
         _, mean, clipped = clipping_table(sd * sd, 0.0)
         ratio = float(np.interp(level, mean, clipped)) / (sd * sd)
@@ -139,35 +155,56 @@ def _unclipped_variance(level: float, variance: float) -> float:
     return float(sd * sd)
 
 
-def _pairs(frames: FloatArray, distance: int, most: int) -> list[tuple[int, int]]:
-    """Frame pairs spread over the clip; repeated frames are passed over."""
+def _neighbours(frames: FloatArray, distance: int, most: int) -> list[tuple[int, list[int]]]:
+    """Frames spread over the clip, each with the frame before and after at a distance; repeats are passed over."""
     n = len(frames)
     if n <= distance:
         return []
-    starts = np.unique(np.linspace(0, n - 1 - distance, min(most, n - distance)).astype(int))
-    pairs = []
-    for s in starts:
-        for e in range(s + distance, min(s + distance + 4, n)):
-            if float(np.mean(np.abs(frames[s] - frames[e]))) > 0.02:
-                pairs.append((int(s), int(e)))
-                break
-    return pairs
+    wanted = range(distance, n - distance) if n > 2 * distance else range(n - distance)
+    starts = np.unique(np.linspace(wanted[0], wanted[-1], min(most, len(wanted))).astype(int))
+    found = []
+    for t in (int(s) for s in starts):
+        others = []
+        for direction in (-1, 1):
+            places = (t + direction * k for k in range(distance, distance + 4))
+            fresh = (k for k in places if 0 <= k < n and float(np.mean(np.abs(frames[t] - frames[k]))) > 0.02)
+            others += [k for k in [next(fresh, -1)] if k >= 0]
+        if others:
+            found.append((t, others))
+    return found
 
 
-def estimate_noise(frames: ArrayLike, *, most_pairs: int = 8) -> Noise:
+def _compare(clip: FloatArray, distance: int, most: int) -> dict[str, _Blocks]:
+    """Blocks of every channel ("0", "1", ...), of the luma, and of red less blue at the same places."""
+    c = clip.shape[-1]
+    found: dict[str, list[_Blocks]] = {}
+    for t, others in _neighbours(clip, distance, most):
+        lumas = [_luma(clip[k]) for k in (t, *others)]
+        places = _places(lumas[0], lumas[1:])
+        if not len(places[0]):
+            continue
+        planes = {"luma": lumas} | {str(q): [clip[k, ..., q] for k in (t, *others)] for q in range(c)}
+        if c == 3:
+            planes["chroma"] = [clip[k, ..., 0] - clip[k, ..., 2] for k in (t, *others)]
+        for name, (own, *rest) in planes.items():
+            found.setdefault(name, []).append(_measure(own, rest, places))
+    return {name: _joined(parts) for name, parts in found.items()}
+
+
+def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     """Standard deviation of the noise, blind, and how it grows with brightness.
 
     Parameters
     ----------
     frames : array, shape (n, h, w, c)
-        Consecutive working frames of one shot, 0..255. About ten spread over the shot suffice.
-    most_pairs : int
-        Frame pairs that are compared.
+        Consecutive working frames of one shot, 0..255. About ten suffice; repeated ones are passed over.
+    most : int
+        Frames that are compared with their neighbours.
 
     Returns
     -------
     Noise
-        ``sd`` is near 0 for a clean clip and its ``low`` end below 1.5.
+        Of a clean clip ``clean`` is true and ``sd`` near 0.
     """
     clip = np.asarray(frames, dtype=np.float32)
     if clip.ndim != 4 or 0 in clip.shape:
@@ -175,56 +212,44 @@ def estimate_noise(frames: ArrayLike, *, most_pairs: int = 8) -> Noise:
     n, h, w, c = clip.shape
     if h < _BLOCK or w < _BLOCK or n < 2:
         return _from_one_frame(clip)
-    pairs = _pairs(clip, 1, most_pairs)
-    if not pairs:
+    blocks = _compare(clip, 1, most)
+    if "luma" not in blocks or len(blocks["luma"].level) < 4:
         return _from_one_frame(clip[:1])
-    names = [*range(c), "luma"] if c == 3 else [0, "luma"]
-    found: dict[int | str, list[_Blocks]] = {name: [] for name in [*names, "chroma"]}
-    for s, e in pairs:
-        luma_a, luma_b = _luma(clip[s]), _luma(clip[e])
-        at_a, at_b = _places(luma_a, luma_b)
-        for name in names:
-            if name == "luma":
-                found[name].append(_measure(luma_a, luma_b, at_a, at_b))
-            else:
-                found[name].append(_measure(clip[s, ..., name], clip[e, ..., name], at_a, at_b))
-        if c == 3:
-            red, blue = (clip[k, ..., 0] - clip[k, ..., 2] for k in (s, e))
-            found["chroma"].append(_measure(red, blue, at_a, at_b))
-    blocks = {name: _joined(parts) for name, parts in found.items() if parts}
-    luma = blocks["luma"]
-    if len(luma.level) < 4:
-        return _from_one_frame(clip[:1])
-    flat = _joined(_flattest(luma))
-    high = _quantile_variance(flat.high, int(_HIGH.sum()))
-    if _looks_coded(blocks, high, c):
-        return _coded(clip, flat, high, c, most_pairs)
-    return _white([blocks[k] for k in range(min(c, 3))], c)
+    gain = LUMA_GAIN if c == 3 else 1.0
+    flat = _joined(_flattest(blocks["luma"]))
+    high = {q: np.sqrt(_quantile_variance(flat.high, _N_HIGH, q)) / gain for q in (0.05, 0.3, 0.5, 0.8)}
+    if c == 3:
+        central = (blocks["luma"].level > 40) & (blocks["luma"].level < 215)
+        chroma = blocks["chroma"].take(central) if central.sum() >= 30 else blocks["chroma"]
+        chroma = chroma.take(chroma.structure <= np.quantile(chroma.structure, _FLAT))
+        sd_chroma = float(np.sqrt(_quantile_variance(chroma.high, _N_HIGH) / 2))
+        if sd_chroma > max(0.8, 0.2 * high[0.3]):
+            return _white([blocks[str(q)] for q in range(3)], sd_chroma)
+        if high[0.3] < 0.3:
+            return Noise(sd=float(high[0.3]), high=0.5, per_channel=(float(high[0.3]),) * c, clipped=True)
+        return _coded(clip, high, c, blocks["luma"], most)
+    tilted = _quantile_variance(flat.highest, _N_HIGHEST) < 0.5 * _quantile_variance(flat.middle, _N_MIDDLE)
+    if tilted and high[0.3] > 0.3:
+        return _coded(clip, high, c, blocks["luma"], most)
+    return _white([blocks["0"]], None)
 
 
 def _luma(frame: FloatArray) -> FloatArray:
     return np.ascontiguousarray(frame @ LUMA if frame.shape[-1] == 3 else frame[..., 0])
 
 
-def _looks_coded(blocks: dict[int | str, _Blocks], high: float, c: int) -> bool:
-    """Chroma without high frequencies, or luma with fewer and fewer towards the highest."""
-    luma = _joined(_flattest(blocks["luma"]))
-    if c == 3:
-        chroma = _joined(_flattest(blocks["chroma"]))
-        # White noise of the three channels: R - B has variance 2, luma LUMA_GAIN^2.
-        if np.median(chroma.high) < 0.25 * (2 / LUMA_GAIN**2) * np.median(luma.high):
-            return True
-    return bool(np.median(luma.highest) < 0.5 * np.median(luma.middle) and np.median(luma.high) < high * 4)
+def _white(channels: list[_Blocks], sd_chroma: float | None) -> Noise:
+    """Every channel by itself; a line of the variance against the brightness where it is there.
 
-
-def _white(channels: list[_Blocks], c: int) -> Noise:
-    """Every channel by itself; a line of the variance against the brightness where it is there."""
-    freedom = int(_HIGH.sum())
-    levels, variances, weights, per_channel = [], [], [], []
+    Where the differences of the channels are quieter than the channels, texture or older noise is in the luma: its
+    spread over the blocks tells, and then the differences have the last word.
+    """
+    levels, variances, per_channel, tails = [], [], [], []
     for blocks in channels:
         own_levels, own = [], []
         for part in _flattest(blocks):
-            variance = _quantile_variance(part.high, freedom)
+            variance = _quantile_variance(part.high, _N_HIGH)
+            tails.append(_quantile_variance(part.high, _N_HIGH, 0.6) / max(_quantile_variance(part.high, _N_HIGH, 0.1), 1e-9))
             level = float(part.level.mean())
             own_levels.append(level)
             own.append(_unclipped_variance(level, variance))
@@ -236,11 +261,18 @@ def _white(channels: list[_Blocks], c: int) -> Noise:
         per_channel.append(float(np.sqrt(np.median(own_[good]))))
         levels.append(own_levels_[good])
         variances.append(own_[good])
-        weights.append(np.full(int(good.sum()), len(blocks.level) / len(own_)))
     x, v = np.concatenate(levels), np.concatenate(variances)
+    # Blocks of one brightness differ in their noise by chance only; texture has a tail.
+    textured = bool(np.median(tails) > 1.3)
+    sloped = not textured and _line(x, v)[1] != 0
+    if sd_chroma is not None and (excess := float(np.median(v)) - sd_chroma**2) > 0:
+        if excess < 1.3**2 or textured or (not sloped and 0.05 < excess / sd_chroma**2 < 0.4):
+            share = sd_chroma**2 / (sd_chroma**2 + excess)
+            v *= share
+            per_channel = [p * float(np.sqrt(share)) for p in per_channel]
     centre = float(np.median(v))
     sd = float(np.sqrt(centre))
-    offset, slope = _line(x, v)
+    offset, slope = (centre, 0.0) if textured else _line(x, v)
     # Scatter of the bins: it holds sampling error and what texture left behind.
     scatter = 1.4826 * float(np.median(np.abs(v - offset - slope * x))) / np.sqrt(len(v)) * 1.25
     half = 1.96 * scatter / max(2 * sd, 1e-6) + 0.03 * sd + 0.2
@@ -267,7 +299,8 @@ def _line(x: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[float, float]
         return centre, 0.0
     slope, offset, low, high = (float(q) for q in theilslopes(v, x, alpha=0.99))
     change = abs(slope) * float(np.ptp(x))
-    if low * high <= 0 or change < 0.3 * centre:
+    rest = 1.4826 * float(np.median(np.abs(v - offset - slope * x)))
+    if low * high <= 0 or change < 0.3 * centre or change < 5 * rest:
         return centre, 0.0
     return offset, slope
 
@@ -288,45 +321,37 @@ def _was_clipped(channels: list[_Blocks], offset: float, slope: float) -> bool:
     return bool(0.4 < np.median(ratio) < 1.6)
 
 
-def _coded(clip: FloatArray, flat: _Blocks, high: float, c: int, most_pairs: int) -> Noise:
-    """Noise after a codec: middle frequencies of the luma, of frames far enough apart not to share it."""
-    freedom = int(_MIDDLE.sum())
-    parts: list[_Blocks] = []
-    for distance in (4, 2, 1):
-        for s, e in _pairs(clip, distance, most_pairs):
-            a, b = _luma(clip[s]), _luma(clip[e])
-            at_a, at_b = _places(a, b)
-            if len(at_a):
-                parts.append(_measure(a, b, at_a, at_b))
-        if parts:
-            break
-    if not parts:
-        return _from_one_frame(clip[:1])
-    luma = _joined(parts)
-    estimates = []
-    for part in _flattest(luma):
-        moving = _quantile_variance(part.middle, freedom)
-        still = _quantile_variance(part.still_middle, freedom)
-        estimates.append((float(part.level.mean()), min(still, 2.5 * moving)))
-    x = np.array([e[0] for e in estimates])
-    v = np.array([e[1] for e in estimates])
-    good = (x > 24) & (x < 231)
-    if good.sum() < min(3, len(x)):
-        good = np.ones(len(x), bool)
-    centre = float(np.median(v[good]))
+def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, most: int) -> Noise:
+    """Noise after a codec, by the luma.
+
+    A weak codec leaves white noise: all blocks agree. A strong one freezes it in some blocks and takes its high
+    frequencies everywhere; then the middle frequencies of frames farther apart show most of it, and the blocks
+    that are fresh still agree with each other, while texture has a long tail.
+    """
     gain = LUMA_GAIN if c == 3 else 1.0
-    sd = float(np.sqrt(max(centre, high))) / gain
-    spread = 1.4826 * float(np.median(np.abs(v[good] - centre))) / max(2 * np.sqrt(max(centre, 1e-6)), 1e-6) / gain
-    half = 1.96 * 1.25 * spread / np.sqrt(max(int(good.sum()), 1)) + 0.1 * sd + 0.3
+    far = _compare(clip, 3, most).get("luma", near)
+    agree = high[0.3] < 1.75 * high[0.05]
+    compact = high[0.5] < 1.8 * high[0.3] and high[0.8] < 1.8 * high[0.5]
+    if agree or high[0.3] < 2.0 or not compact:
+        sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
+        low, top = 0.95 * high[0.05] if not agree else 0.93 * sd - 0.2, 1.07 * sd + 0.2
+    else:
+        middle = [
+            np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain
+            for b in (near, far)
+        ]
+        sd = 1.1 * min(middle[1], 1.5 * middle[0], high[0.3] + high[0.5])
+        low, top = 0.7 * sd, 1.3 * sd
+    sd = float(sd)
     return Noise(
         sd=sd,
-        low=max(sd - half, 0.0),
-        high=sd + half,
+        low=max(float(low), 0.0),
+        high=float(top),
         offset=sd * sd,
         slope=0.0,
         per_channel=(sd,) * c,
-        trustworthy=bool(sd > 0 and spread < 0.5 * sd),
-        clipped=_coded_clipped(luma, sd, gain),
+        trustworthy=bool(agree or compact),
+        clipped=_coded_clipped(far, sd, gain),
         codec=True,
     )
 
@@ -350,11 +375,16 @@ def _from_one_frame(clip: FloatArray) -> Noise:
     if h < 3 or w < 3:
         return Noise(sd=0.0, trustworthy=False)
     second = (
-        clip[:, :-2, :-2] + clip[:, 2:, :-2] + clip[:, :-2, 2:] + clip[:, 2:, 2:]
+        clip[:, :-2, :-2]
+        + clip[:, 2:, :-2]
+        + clip[:, :-2, 2:]
+        + clip[:, 2:, 2:]
         - 2 * (clip[:, :-2, 1:-1] + clip[:, 2:, 1:-1] + clip[:, 1:-1, :-2] + clip[:, 1:-1, 2:])
         + 4 * clip[:, 1:-1, 1:-1]
     )
-    per_channel = tuple(float(np.median(np.abs(second[..., k])) / 0.6745 / 6.0) for k in range(clip.shape[-1]))
+    per_channel = tuple(
+        float(np.median(np.abs(second[..., k])) / 0.6745 / 6.0) for k in range(clip.shape[-1])
+    )
     sd = float(np.median(per_channel))
     return Noise(
         sd=sd, low=0.0, high=sd, offset=sd * sd, per_channel=per_channel, trustworthy=False, clipped=True

@@ -70,7 +70,9 @@ class ArraySource(Source):
         else:
             self._times = tuple(times)
             self._durations = tuple(durations) if durations else _durations_of(self._times, fps)
-            rate = rate_of(self._times, self._durations, info.fps if info else None, Fraction(1, 1000))
+            rate = rate_of(
+                self._times, self._durations, [info.fps] if info and info.fps else [], Fraction(1, 1000)
+            )
         if any(b <= a for a, b in zip(self._times, self._times[1:])):
             raise InputError(
                 "times must increase from frame to frame, found one that does not; sort the frames."

@@ -98,7 +98,9 @@ class Decoder:
         self._tick = tick
         self._codec = codec
 
-    def pictures(self, log: Log, *, careful: bool, strict: bool, seek: int | None = None) -> Iterator[Decoded]:
+    def pictures(
+        self, log: Log, *, careful: bool, strict: bool, seek: int | None = None
+    ) -> Iterator[Decoded]:
         """Pictures in the order of display.
 
         Parameters

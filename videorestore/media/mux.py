@@ -13,7 +13,7 @@ from typing import Any
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import MediaReadError, MediaWriteError
-from videorestore.media import streams
+from videorestore.media import probe, streams
 from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.outputs import OutputKind
 from videorestore.media.segments import Segment, packet_stamps
@@ -235,7 +235,7 @@ def _add_companions(
 
     number = int(info.extra.get("stream", -1))
     if number < 0 or number >= len(source.streams):
-        best = source.streams.best("video")
+        best = probe.choose_stream(source, None)
         if best is None:
             return []
         number = best.index
@@ -266,7 +266,7 @@ def _add_companions(
             elif plan.action == "convert":
                 temporary = f"{part}.stream{plan.index}"
                 temporaries.append(temporary)
-                streams.convert(path, plan, temporary)
+                streams.convert(path, plan, temporary, origin)
                 converted = stack.enter_context(av.open(f"file:{os.path.abspath(temporary)}"))
                 stream = output.add_stream_from_template(converted.streams[0], opaque=True)
                 feeds.append(streams.PacketFeed(converted, {0: stream}, origin, span))

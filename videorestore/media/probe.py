@@ -83,10 +83,16 @@ def choose_stream(container: Any, stream: int | None) -> Any:
             f"stream must be a video stream of the file ({known}), got {stream}; choose one of these."
         )
     films = [s for s in videos if not s.disposition & 0x400]  # 0x400: attached picture, a cover
-    best = container.streams.best("video")
-    if best is not None and any(best.index == s.index for s in films):
-        return best
-    return films[0] if films else (videos[0] if videos else None)
+    candidates = films or videos
+    if not candidates:
+        return None
+
+    def worth(candidate: Any) -> tuple[int, int, int]:
+        context = candidate.codec_context
+        size = context.width * context.height if context is not None else 0
+        return int(candidate.disposition) & 1, size, -candidate.index
+
+    return max(candidates, key=worth)
 
 
 def turns_of(frame: Any) -> tuple[int, bool]:
@@ -104,7 +110,7 @@ def turns_of(frame: Any) -> tuple[int, bool]:
             a, b, _, c, d = np.frombuffer(side, np.int32)[:5].astype(float) / 65536.0
             mirrored = a * d - b * c < 0
             if mirrored:
-                a, c = -a, -c
+                a, b = -a, -b
             # The matrix maps (x, y) to (a x + c y, b x + d y) with y pointing down.
             angle = np.degrees(np.arctan2(-b, a)) if (a or b) else 0.0
             return round(angle / 90.0) % 4, bool(mirrored)

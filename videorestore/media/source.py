@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from videorestore.clip import ClipInfo, Frame, Status
 
@@ -37,6 +37,8 @@ class FrameIndex:
         Checksum of every frame, which proves that a seek gave the same picture.
     careful : bool
         The file is damaged: only one decoder thread gives the same pixels each time.
+    policy : {"pts", "dts", "rate"}
+        Where the times come from: presentation stamps, decoding stamps, counting.
     """
 
     times: tuple[Fraction, ...]
@@ -49,6 +51,7 @@ class FrameIndex:
     keys: tuple[int, ...] = ()
     checks: tuple[int, ...] = ()
     careful: bool = False
+    policy: Literal["pts", "dts", "rate"] = "pts"
 
     def __len__(self) -> int:
         return len(self.times)

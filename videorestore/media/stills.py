@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import struct
@@ -112,7 +113,9 @@ class _FileWriter(StillWriter):
         self._file: IO[bytes] = open(self.part, "w+b")  # noqa: SIM115 - closed in finish or abort
 
     def abort(self) -> None:
-        self._file.close()
+        # What is still in the buffer may not fit on the disk any more.
+        with contextlib.suppress(OSError):
+            self._file.close()
         if os.path.exists(self.part):
             os.remove(self.part)
 

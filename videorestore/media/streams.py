@@ -131,12 +131,16 @@ def kept_metadata(metadata: dict[str, str]) -> dict[str, str]:
     }
 
 
-def convert(source_path: str, plan: Companion, temporary: str) -> str:
-    """Encode one stream of the source again; gives the name of the temporary file."""
+def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction) -> str:
+    """Encode one stream of the source again; gives the name of the temporary file.
+
+    Sound before the origin of time was never heard: it only filled the decoder, and is not encoded again.
+    """
     container = "mp4" if plan.form == "mov_text" else "matroska"
     arguments = ["-copyts", "-i", f"file:{os.path.abspath(source_path)}", "-map", f"0:{plan.index}"]
     arguments += ["-map_metadata", "-1", "-map_chapters", "-1"]
     if plan.type == "audio":
+        arguments += ["-af", f"atrim=start={float(origin):.6f}"]
         arguments += ["-c:a", plan.form, *(["-b:a", "192k"] if plan.form not in ("flac",) else [])]
     else:
         arguments += ["-c:s", plan.form]

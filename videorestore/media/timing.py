@@ -75,15 +75,15 @@ class Clock:
 
 
 def rate_of(
-    times: Sequence[Fraction], durations: Sequence[Fraction], nominal: Fraction | None, tick: Fraction
+    times: Sequence[Fraction], durations: Sequence[Fraction], stated: Sequence[Fraction], tick: Fraction
 ) -> tuple[Fraction | None, bool]:
     """Mean rate, and whether the rate varies by more than the rounding of the stamps.
 
     Parameters
     ----------
     times, durations : sequences of Fraction
-    nominal : Fraction or None
-        What the file claims; taken where the times agree with it.
+    stated : sequence of Fraction
+        What the file claims, the likeliest first; taken where the times agree with it.
     tick : Fraction
         Resolution of the stamps.
 
@@ -93,17 +93,18 @@ def rate_of(
     vfr : bool
     """
     n = len(times)
-    if n == 0:
-        return nominal, False
-    if n == 1:
-        return (nominal or (1 / durations[0] if durations and durations[0] > 0 else None)), False
+    if n < 2:
+        if stated:
+            return stated[0], False
+        return (1 / durations[0] if durations and durations[0] > 0 else None), False
     span = times[-1] - times[0]
     mean = (n - 1) / span
-    for candidate in (nominal, mean):
-        if candidate and _even(times, 1 / candidate, tick):
+    for candidate in (*stated, mean):
+        if _even(times, 1 / candidate, tick):
             return candidate, False
-    if nominal and _even_with_gaps(times, 1 / nominal, tick):
-        return nominal, False
+    for candidate in stated:
+        if _even_with_gaps(times, 1 / candidate, tick):
+            return candidate, False
     whole = span + durations[-1] if durations and durations[-1] > 0 else None
     return (n / whole if whole else mean), True
 

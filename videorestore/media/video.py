@@ -6,23 +6,30 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from videorestore.clip import ClipInfo, Frame, PixelFormat, Samples, Status
-from videorestore.colour import assumed_matrix
+from videorestore.clip import ClipInfo, Frame, Samples, Status
 from videorestore.errors import MediaReadError
 from videorestore.media import probe
-from videorestore.media.pixels import conversion_for, layout_of, planes_of
+from videorestore.media.decoder import Damage, Decoder, Log, open_container
+from videorestore.media.look import conversion, look, readable_layout, upright
+from videorestore.media.pixels import layout_of, planes_of
 from videorestore.media.source import FrameIndex, Source
-from videorestore.media.timing import Clock, choose_policy, rate_of
+from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 
-_PROBE_FRAMES = 12
-_MESSAGES = 20
-_OUTPUT_CORRUPT = 8  # AV_CODEC_FLAG_OUTPUT_CORRUPT: damaged frames are shown and marked, not hidden
+# Formats that store no presentation times, or wrong ones: more frames are needed to see whether they increase.
+_BARE = ("avi", "h264", "hevc", "m4v", "mpegvideo", "obu", "asf", "h263", "vc1", "rm")
+_MANY = 12
+_FEW = 3
+
+# Indexes found in this process, by file, size, time of change and stream: a file that is opened again is not
+# decoded again.
+_INDEXES: dict[Any, FrameIndex] = {}
+_KEPT_INDEXES = 16
 
 
 class VideoSource(Source):
@@ -48,61 +55,59 @@ class VideoSource(Source):
         fps: Fraction | None = None,
     ) -> None:
         self.path = path
-        self._index = index
-        self._careful = index.careful if index is not None else False
-        self._opened: list[Any] = []
-        self._opaque = False
         stat = os.stat(path)
         with open_container(path) as container:
             chosen = probe.choose_stream(container, stream)
-            if chosen is None:
-                raise MediaReadError(f"{path} must hold a video stream, found none; give a video file.")
+            if chosen is None or chosen.codec_context is None:
+                raise MediaReadError(
+                    f"{path} must hold a video that can be decoded, found none; give a video file."
+                )
             self.stream = int(chosen.index)
-            tags = {key.lower(): value for key, value in chosen.metadata.items()}
-            # FFmpeg's own VP8 and VP9 decoders do not see the alpha that travels beside the picture.
-            own = {"vp9": "libvpx-vp9", "vp8": "libvpx"}.get(chosen.codec_context.name)
-            self._alpha_decoder = own if tags.get("alpha_mode") == "1" else None
+            self._key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, self.stream, fps)
             self._tick = Fraction(chosen.time_base)
             self._promised = int(chosen.frames or 0)
             self._origin = probe.origin_of(container, chosen)
             self._container_facts = _container_facts(container, chosen)
-            nominal = fps or _nominal_rate(container, chosen)
-            sar = chosen.sample_aspect_ratio
+            self._rates = ([fps] if fps else []) + _stated_rates(container, chosen)
             self._tagged_end = _tagged_duration(chosen.metadata)
-        self._assumed_rate = nominal is None
-        self._rate = nominal or Fraction(25)
-        first = self._look(path)
-        self._policy = (
-            "rate" if fps and choose_policy(first.stamps) == "rate" else choose_policy(first.stamps)
-        )
+            sar = chosen.sample_aspect_ratio
+            self._decoder = Decoder(path, self.stream, self._tick, _alpha_decoder(chosen))
+            trusted = container.format.name not in _BARE
+        index = index or _INDEXES.get(self._key)
+        self._index = index
+        self._careful = index.careful if index is not None else False
+        self._changes = False
+        self._rate = self._rates[0] if self._rates else Fraction(25)
+        looked = 1 if index is not None else _FEW if trusted else _MANY
+        first = look(self._decoder, path, frames=looked, gif=self._container_facts["codec"] == "gif")
+        self._policy: Policy = index.policy if index is not None else choose_policy(first.stamps)
         self._turns, self._mirrored = first.turns
         self._coded = (first.width, first.height, first.name)
         self._opaque = first.opaque
-        upright = self._turns % 2 == 0
-        self.width, self.height = (first.width, first.height) if upright else (first.height, first.width)
+        sideways = self._turns % 2 == 1
+        self.width, self.height = (first.height, first.width) if sideways else (first.width, first.height)
         location = "unspecified"
         if first.format.subsampling != (0, 0) and not (self._turns or self._mirrored):
             location = probe.chroma_location_of(
                 os.path.abspath(path), stat.st_size, stat.st_mtime_ns, self.stream
             )
         ratio = Fraction(sar) if sar else Fraction(1)
-        extra = {
-            "time_base": self._tick,
-            "stream": self.stream,
-            "range_known": first.range_known,
-            "codec": self._container_facts["codec"],
-            "interlaced": first.interlaced,
-        }
         self._info = ClipInfo(
-            format=_upright_format(first.format, upright, self.height),
+            format=upright(first.format, self._turns, self.height),
             primaries=first.primaries,
             transfer=first.transfer,
             matrix_known=first.format.matrix != "unknown" or first.format.model != "yuv",
             chroma_location=location,
-            sar=ratio if upright else 1 / ratio,
-            fps=nominal,
+            sar=1 / ratio if sideways else ratio,
+            fps=self._rates[0] if self._rates else None,
             path=path,
-            extra=extra,
+            extra={
+                "time_base": self._tick,
+                "stream": self.stream,
+                "range_known": first.range_known,
+                "codec": self._container_facts["codec"],
+                "interlaced": first.interlaced,
+            },
         )
         if index is not None:
             self._settle(index)
@@ -148,11 +153,6 @@ class VideoSource(Source):
         assert self._index is not None
         return self._index
 
-    def close(self) -> None:
-        for container in self._opened:
-            container.close()
-        self._opened.clear()
-
     # -- frames --------------------------------------------------------------
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
@@ -183,9 +183,7 @@ class VideoSource(Source):
         if key == 0 or self._policy != "pts" or len(index.marks) != len(index) or start >= stop:
             return
         number = key
-        for item in self._decoder.pictures(
-            Log(), careful=self._careful, strict=False, seek=index.marks[key]
-        ):
+        for item in self._decoder.pictures(Log(), careful=self._careful, strict=False, seek=index.marks[key]):
             if number == key and item.pts != index.marks[key]:
                 if item.pts is None or item.pts > index.marks[key]:
                     return
@@ -288,10 +286,14 @@ class VideoSource(Source):
             log.losses.append(f"{len(corrupt)} of {len(times)} frames are corrupt: {shown}")
         if clock.repaired:
             log.notes.append(f"{clock.repaired} frame times did not increase and were moved")
+        if self._changes:
+            log.notes.append(
+                "the size or format changes on the way; all frames are brought to the first one's"
+            )
         if self._policy == "dts":
             log.notes.append("presentation times are out of order; the order of decoding gives the times")
         if self._policy == "rate":
-            known = "assumed" if self._assumed_rate else "stated"
+            known = "stated" if self._rates else "assumed"
             log.notes.append(f"the file stores no frame times; {known} rate {self._rate} fps is used")
         durations = (*(b - a for a, b in zip(times, times[1:])), final)
         return FrameIndex(
@@ -305,11 +307,16 @@ class VideoSource(Source):
             keys=tuple(keys),
             checks=tuple(checks),
             careful=self._careful,
+            policy=self._policy,
         )
 
     def _settle(self, index: FrameIndex) -> None:
         self._index = index
-        fps, vfr = rate_of(index.times, index.durations, self._info.fps or self._rate, self._tick)
+        if self._key not in _INDEXES:
+            while len(_INDEXES) >= _KEPT_INDEXES:
+                _INDEXES.pop(next(iter(_INDEXES)))
+            _INDEXES[self._key] = index
+        fps, vfr = rate_of(index.times, index.durations, self._rates or [self._rate], self._tick)
         self._info = replace(self._info, fps=fps, vfr=vfr)
 
     # -- pictures ------------------------------------------------------------
@@ -319,13 +326,12 @@ class VideoSource(Source):
         width, height, name = self._coded
         if (picture.width, picture.height, picture.format.name) != self._coded:
             # The stream changes its size or format on the way: players scale to the first one, and so do we.
+            self._changes = True
             picture = picture.reformat(width=width, height=height, format=name)
         layout = layout_of(name)
         if layout is None:
-            target, _ = _conversion(picture.format)
-            picture = picture.reformat(format=target)
-            layout = layout_of(target)
-            assert layout is not None
+            layout = readable_layout(picture.format)
+            picture = picture.reformat(format=conversion(picture.format)[0])
         planes = planes_of(picture, layout)
         if self._opaque and layout.format.alpha:
             planes = planes[:-1]
@@ -351,18 +357,21 @@ def _check(planes: tuple[Samples, ...]) -> int:
     return value
 
 
-def _nominal_rate(container: Any, stream: Any) -> Fraction | None:
-    """The rate that the file states; a bare stream's default of its reader does not count."""
+def _stated_rates(container: Any, stream: Any) -> list[Fraction]:
+    """The rates that the file states, the likeliest first; a bare stream's default of its reader does not count."""
     own = stream.codec_context.framerate
-    if (
-        container.format.name in ("h264", "hevc", "m4v", "mpegvideo", "obu", "ivf")
-        and stream.start_time is None
-    ):
-        return Fraction(own) if own and 0 < own <= 1000 else None
-    for rate in (stream.average_rate, stream.base_rate, own):
-        if rate and 0 < rate <= 100000:
-            return Fraction(rate)
-    return None
+    if container.format.name in _BARE and stream.start_time is None:
+        return [Fraction(own)] if own and 0 < own <= 1000 else []
+    rates = (stream.average_rate, stream.base_rate, own)
+    return [Fraction(rate) for rate in rates if rate and 0 < rate <= 1000]
+
+
+def _alpha_decoder(stream: Any) -> str | None:
+    """FFmpeg's own VP8 and VP9 decoders do not see the alpha that travels beside the picture."""
+    tags = {key.lower(): value for key, value in stream.metadata.items()}
+    if tags.get("alpha_mode") != "1":
+        return None
+    return {"vp9": "libvpx-vp9", "vp8": "libvpx"}.get(stream.codec_context.name)
 
 
 def _tagged_duration(metadata: dict[str, str]) -> Fraction | None:

@@ -32,6 +32,9 @@ def repulsion(sine: Array, cosine: Array, logs: Array, cots: Array) -> None:
         for j in range(n):
             if j != i:
                 s = si * cosine[j] - ci * sine[j]
+                if si == sine[j] and ci == cosine[j]:
+                    # A fused product leaves a rounding error where the difference is nothing.
+                    s = 0.0
                 c = ci * cosine[j] + si * sine[j]
                 product *= abs(2.0 * s)
                 cot_sum += c / s if s != 0.0 else np.inf

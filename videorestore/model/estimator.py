@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,6 +16,8 @@ from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
 from videorestore.model.fit import CurveFit, Options, fit_curve
 from videorestore.model.gram import CHUNK, Stream, columns_of
+from videorestore.model.marginal import refine
+from videorestore.model.marginal_posterior import MarginalPosterior, MarginalWeights, adopt
 from videorestore.model.placement import Chain, Placement, expectation_maximisation, gather
 from videorestore.model.posterior import CurvePosterior, Weights
 
@@ -214,23 +214,34 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel_ = fit.kernel
         self.init_ = fit.start
         self.n_iter_ = fit.n_iter
-        self._posterior = CurvePosterior(fit)
+        self._posterior: CurvePosterior | MarginalPosterior = CurvePosterior(fit)
 
     def _refine_marginal(self, frames: Block) -> None:
         """Integrate the positions out where dimensions are few."""
         if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
             return
-        # The room's other half; absent, the posterior mode stands.
-        name = "videorestore.model.marginal"
-        if importlib.util.find_spec(name) is None:
+        if not self.learn_x or np.ndim(self.noise_var) > 0:
             return
-        refined = importlib.import_module(name).refine(self, frames)
-        if refined is not None:
-            self._adopt(refined)
+        fit = self.fit_
+        marginal = refine(
+            frames[fit.rows],
+            fit.x[fit.rows],
+            r=fit.r,
+            kernel=fit.kernel,
+            periodic=fit.periodic,
+            starts=isinstance(self.init, str) and self.init == "auto",
+            noise="shared" if self.hyper == "shared" else "auto",
+            noise_var=None if self.noise_var is None else float(self.noise_var),
+            noise_floor=float(self.noise_floor),
+        )
+        if marginal is not None:
+            self._adopt(adopt(marginal, fit))
+            self._posterior = MarginalPosterior(marginal, self.fit_)
+            self.marginal_ = marginal
 
     # -- the curve ---------------------------------------------------------------------------------
 
-    def posterior_weights(self, x: ArrayLike) -> Weights:
+    def posterior_weights(self, x: ArrayLike) -> Weights | MarginalWeights:
         """Posterior at positions ``x`` (m,) as weights for streamed pixels: see :class:`Weights`."""
         check_is_fitted(self, "fit_")
         return self._posterior.weights(np.asarray(x, dtype=np.float64))
@@ -300,7 +311,10 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def place(self, Z: ArrayLike) -> list[Placement]:
         """Posterior of the position of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
         frames = self._trained()
-        return self.place_stream(columns_of(frames), self._frames(Z, reset=False))
+        partial = self._frames(Z, reset=False)
+        if isinstance(self._posterior, MarginalPosterior):
+            return [self._posterior.place(frame) for frame in partial]
+        return self.place_stream(columns_of(frames), partial)
 
     def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
         """The same against training pixels that stream by in the blocks of the fit."""

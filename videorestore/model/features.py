@@ -203,7 +203,7 @@ def plan(
     low, high = alpha
     period = 1.0 if periodic else 1.0 + REACH[kernel] / np.sqrt(2 * low)
     allowed = float(np.clip(0.03 * ratio, 1e-7, 3e-3))
-    most = (limit - 1) // 2
+    most = min((limit - 1) // 2, SAMPLES // 4)
     if most < 1:
         return None
     widest = Fourier(kernel=kernel, period=float(period), count=most, periodic=periodic)

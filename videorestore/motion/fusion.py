@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore.compiled import kernel, parallel_kernel
 from videorestore.motion.warp import Floats
 
 _POLE = np.float32(np.sqrt(3.0) - 2.0)
 _TAIL = 12  # the pole's power is below the rounding of 8 bits after as many samples
+_SAME = np.float32(0.02)  # paths closer than this, in pixels, are one path
 _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 where it is seen
 
 
 def spline_coefficients(frame: Floats) -> Floats:
-    """Coefficients ``(h, w, c)`` of the cubic B-spline through the pixels of a frame ``(h, w, c)``."""
+    """Coefficients ``(h + 3, w + 3, c)`` of the cubic B-spline through the pixels of a frame ``(h, w, c)``.
+
+    Coefficient (1, 1) belongs to pixel (0, 0); the border holds the mirrored ones that a reader needs.
+    """
     coefficients = np.array(frame, dtype=np.float32, order="C")
     filter_columns(coefficients)
     filter_rows(coefficients)
-    return coefficients
+    rows, columns = (_mirrored(length) for length in frame.shape[:2])
+    return np.ascontiguousarray(coefficients[rows][:, columns])
+
+
+def _mirrored(length: int) -> NDArray[np.intp]:
+    """Numbers of the elements at -1, 0, ..., length + 1 of a line mirrored at its ends."""
+    period = max(2 * length - 2, 1)
+    places = np.abs(np.arange(-1, length + 2)) % period
+    return np.minimum(places, period - places) if length > 1 else np.zeros(4, np.intp)
 
 
 @kernel
@@ -80,25 +93,29 @@ def read_spline(
 ) -> None:
     """Value ``(c,)`` of a spline at a place; beyond the border the nearest place on it."""
     height, width, channels = coefficients.shape
-    x = min(max(x, np.float32(0.0)), np.float32(width - 1))
-    y = min(max(y, np.float32(0.0)), np.float32(height - 1))
+    x = min(max(x, np.float32(0.0)), np.float32(width - 4))
+    y = min(max(y, np.float32(0.0)), np.float32(height - 4))
     column, row = int(x), int(y)
     spline_weights(x - np.float32(column), across)
     spline_weights(y - np.float32(row), down)
+    if channels == 3:
+        # Three sums in registers: twice as fast as the loop over channels below.
+        red = green = blue = np.float32(0.0)
+        for j in range(4):
+            for i in range(4):
+                weight = down[j] * across[i]
+                red += weight * coefficients[row + j, column + i, 0]
+                green += weight * coefficients[row + j, column + i, 1]
+                blue += weight * coefficients[row + j, column + i, 2]
+        out[0], out[1], out[2] = red, green, blue
+        return
     for c in range(channels):
         out[c] = np.float32(0.0)
     for j in range(4):
-        # Mirrored at the ends, as the coefficients are.
-        at_y = abs(row - 1 + j)
-        if at_y >= height:
-            at_y = max(2 * height - 2 - at_y, 0)
         for i in range(4):
-            at_x = abs(column - 1 + i)
-            if at_x >= width:
-                at_x = max(2 * width - 2 - at_x, 0)
             weight = down[j] * across[i]
             for c in range(channels):
-                out[c] += weight * coefficients[at_y, at_x, c]
+                out[c] += weight * coefficients[row + j, column + i, c]
 
 
 @kernel
@@ -137,50 +154,105 @@ def look(
     back: Floats,
     paths: Floats,
     share: np.float32,
-    blend: Floats,
-    gap: Floats,
+    blends: Floats,
+    gaps: Floats,
     seen: Floats,
 ) -> None:
-    """Read both frames along the paths through every pixel of the frame between them.
+    """Read both frames along the candidate paths through every pixel of the frame between them.
 
     Parameters
     ----------
-    first, second : (h, w, c) float32
-        Spline coefficients of the frames.
+    first, second : (h + 3, w + 3, c) float32
+        `spline_coefficients` of the frames.
     there, back : (h, w, 2) float32
         Flow from the first to the second frame and back.
-    paths : (h, w, 4) float32
-        From each pixel to its places in the first (x, y) and the second frame (x, y).
+    paths : (m, h, w, k) float32, k >= 4
+        From each pixel to its places in the first (x, y) and the second frame (x, y), for m candidates.
     share : float32
         Place in time between the frames, 0..1.
-    blend : (h, w, c) float32, written
+    blends : (m, h, w, c) float32, written
         Mean of both, by time and visibility.
-    gap : (h, w) float32, written
+    gaps : (m, h, w) float32, written
         Mean absolute difference of both.
-    seen : (h, w) float32, written
+    seen : (m, h, w) float32, written
         How far both frames show the same thing there: 1 where the flows agree with the path, 0 where one does not.
     """
-    height, width, channels = first.shape
+    candidates, height, width = gaps.shape
+    channels = first.shape[2]
     one = np.float32(1.0)
     for y in numba.prange(height):
         across, down = np.empty(4, np.float32), np.empty(4, np.float32)
         value0, value1 = np.empty(channels, np.float32), np.empty(channels, np.float32)
+        for m in range(candidates):
+            for x in range(width):
+                known = -1
+                for k in range(m):
+                    apart = np.float32(0.0)
+                    for i in range(4):
+                        apart = max(apart, abs(paths[m, y, x, i] - paths[k, y, x, i]))
+                    if apart < _SAME:
+                        known = k
+                        break
+                if known >= 0:
+                    for c in range(channels):
+                        blends[m, y, x, c] = blends[known, y, x, c]
+                    gaps[m, y, x] = gaps[known, y, x]
+                    seen[m, y, x] = seen[known, y, x]
+                    continue
+                x0, y0 = x + paths[m, y, x, 0], y + paths[m, y, x, 1]
+                x1, y1 = x + paths[m, y, x, 2], y + paths[m, y, x, 3]
+                read_spline(first, x0, y0, across, down, value0)
+                read_spline(second, x1, y1, across, down, value1)
+                u, v = x1 - x0, y1 - y0
+                visible0 = np.exp(-misses(there, x0, y0, u, v))
+                visible1 = np.exp(-misses(back, x1, y1, -u, -v))
+                weight0, weight1 = (one - share) * (visible0 + _BASE), share * (visible1 + _BASE)
+                # A frame that does not hold the place shows nothing of it.
+                weight0 *= np.exp(-outside(x0, y0, width, height))
+                weight1 *= np.exp(-outside(x1, y1, width, height))
+                total = weight0 + weight1
+                difference = np.float32(0.0)
+                for c in range(channels):
+                    blends[m, y, x, c] = (weight0 * value0[c] + weight1 * value1[c]) / total
+                    difference += abs(value0[c] - value1[c])
+                gaps[m, y, x] = difference / np.float32(channels)
+                seen[m, y, x] = min(visible0, visible1)
+
+
+@parallel_kernel
+def fuse(weights: Floats, blends: Floats, mean: Floats, parting: Floats) -> None:
+    """Weighted mean ``(h, w, c)`` of candidates ``(m, h, w, c)`` and the sd ``(h, w)`` between them.
+
+    The weights ``(m, h, w)`` are divided by their sum in place.
+    """
+    candidates, height, width, channels = blends.shape
+    for y in numba.prange(height):
         for x in range(width):
-            x0, y0 = x + paths[y, x, 0], y + paths[y, x, 1]
-            x1, y1 = x + paths[y, x, 2], y + paths[y, x, 3]
-            read_spline(first, x0, y0, across, down, value0)
-            read_spline(second, x1, y1, across, down, value1)
-            u, v = x1 - x0, y1 - y0
-            visible0 = np.exp(-misses(there, x0, y0, u, v))
-            visible1 = np.exp(-misses(back, x1, y1, -u, -v))
-            weight0, weight1 = (one - share) * (visible0 + _BASE), share * (visible1 + _BASE)
-            # A frame that does not hold the place shows nothing of it.
-            weight0 *= np.exp(-outside(x0, y0, width, height))
-            weight1 *= np.exp(-outside(x1, y1, width, height))
-            total = weight0 + weight1 + np.float32(1e-12)
-            difference = np.float32(0.0)
+            total = np.float32(1e-20)
+            for m in range(candidates):
+                total += weights[m, y, x]
+            variance = np.float32(0.0)
+            for m in range(candidates):
+                weights[m, y, x] /= total
             for c in range(channels):
-                blend[y, x, c] = (weight0 * value0[c] + weight1 * value1[c]) / total
-                difference += abs(value0[c] - value1[c])
-            gap[y, x] = difference / np.float32(channels)
-            seen[y, x] = min(visible0, visible1)
+                value = np.float32(0.0)
+                for m in range(candidates):
+                    value += weights[m, y, x] * blends[m, y, x, c]
+                mean[y, x, c] = value
+                for m in range(candidates):
+                    off = blends[m, y, x, c] - value
+                    variance += weights[m, y, x] * off * off
+            parting[y, x] = np.sqrt(variance / np.float32(channels))
+
+
+@parallel_kernel
+def agreeing(frames: Floats, base: int, limit: np.float32, agree: Floats) -> None:
+    """1 in ``agree`` (h, w) where no frame ``(n, h, w, c)`` differs from number ``base`` by more than the limit."""
+    count, height, width, channels = frames.shape
+    for y in numba.prange(height):
+        for x in range(width):
+            worst = np.float32(0.0)
+            for k in range(count):
+                for c in range(channels):
+                    worst = max(worst, abs(frames[k, y, x, c] - frames[base, y, x, c]))
+            agree[y, x] = np.float32(1.0) if worst <= limit else np.float32(0.0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache
-from videorestore.motion.fusion import look, spline_coefficients
+from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
 from videorestore.motion.splat import fill, splat
 from videorestore.motion.spread import Evidence, spread
 from videorestore.motion.tracks import track
@@ -172,45 +172,32 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         axis=3,
     )
     sums, support = splat(away, carried, np.exp(-0.5 * miss - 0.05 * left) + np.float32(1e-4))
-    candidates = [
-        (fill(sums[0], support[0]), support[0]),
-        (fill(sums[1], support[1]), support[1]),
-        (fill(sums[0] + sums[1], support[0] + support[1]), 0.5 * (support[0] + support[1])),
-    ]
+    both = support[0] + support[1]
+    reached = np.stack([support[0], support[1], 0.5 * both])
+    paths = np.stack([fill(sums[0], support[0]), fill(sums[1], support[1]), fill(sums[0] + sums[1], both)])
     shape = frames.shape[1:]
     blends = np.empty((3, *shape), np.float32)
     gaps, seen = np.empty((2, 3, *shape[:2]), np.float32)
-    weights = np.empty((3, *shape[:2]), np.float32)
-    for k, (paths, reached) in enumerate(candidates):
-        look(
-            window.spline(before),
-            window.spline(after),
-            sides[0].flow.vectors,
-            sides[1].flow.vectors,
-            np.ascontiguousarray(paths[..., :4]),
-            np.float32(share),
-            blends[k],
-            gaps[k],
-            seen[k],
-        )
+    splines = window.spline(before), window.spline(after)
+    look(*splines, sides[0].flow.vectors, sides[1].flow.vectors, paths, np.float32(share), blends, gaps, seen)
+    weights = np.empty_like(gaps)
+    for k in range(3):
         cost = cv2.blur(gaps[k] * seen[k], _COST_BOX, borderType=cv2.BORDER_REFLECT)
-        weights[k] = (reached + 1e-3) * np.exp(-cost / _TEMPERATURE)
-    weights /= weights.sum(axis=0) + np.float32(1e-20)
-    mean = np.einsum("khw,khwc->hwc", weights, blends)
-    away_from_mean = np.einsum("khw,khwc->hwc", weights, np.square(blends - mean)).mean(axis=2)
+        weights[k] = (reached[k] + 1e-3) * np.exp(-cost / _TEMPERATURE)
+    mean, parting = np.empty(shape, np.float32), np.empty(shape[:2], np.float32)
+    fuse(weights, blends, mean, parting)
     still = _standing(window, before)
     if still is not None:
         mean += still[..., None] * (
             frames[before] + np.float32(share) * (frames[after] - frames[before]) - mean
         )
-    judged = np.einsum("khw,khwq->hwq", weights, np.stack([paths[..., 4:] for paths, _ in candidates]))
     evidence = Evidence(
-        gap=np.einsum("khw,khw->hw", weights, gaps),
-        seen=np.einsum("khw,khw->hw", weights, seen),
-        parting=np.sqrt(away_from_mean),
-        miss=judged[..., 0],
-        residual=judged[..., 1],
-        doubt=judged[..., 2],
+        gap=(weights * gaps).sum(axis=0),
+        seen=(weights * seen).sum(axis=0),
+        parting=parting,
+        miss=(weights * paths[..., 4]).sum(axis=0),
+        residual=(weights * paths[..., 5]).sum(axis=0),
+        doubt=(weights * paths[..., 6]).sum(axis=0),
         still=still,
         share=share,
     )
@@ -222,13 +209,10 @@ def _standing(window: _Window, before: int) -> Floats | None:
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
-    frames = window.frames
-    base = frames[before]
-    others = [k for k in (before - 1, before + 1, before + 2) if 0 <= k < len(frames)]
-    agree = np.ones(base.shape[:2], np.float32)
-    for k in others:
-        agree *= np.abs(frames[k] - base).max(axis=2) <= _STILL
+    low, high = max(before - 1, 0), min(before + 3, len(window.frames))
+    agree = np.empty(window.frames.shape[1:3], np.float32)
+    agreeing(window.frames[low:high], before - low, np.float32(_STILL), agree)
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
     around = cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0
-    agree *= around >= (3.5 if len(others) == 3 else 6.5)
+    agree *= around >= (3.5 if high - low == 4 else 6.5)
     return agree if agree.any() else None

@@ -66,7 +66,7 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
 
 def _slope(mean: Floats) -> Floats:
     """Length of the brightness gradient, in levels per pixel."""
-    grey = np.ascontiguousarray(mean.mean(axis=2))
+    grey = np.asarray(cv2.transform(mean, np.full((1, mean.shape[2]), 1.0 / mean.shape[2], np.float32)))
     across = cv2.Sobel(grey, cv2.CV_32F, 1, 0, scale=0.125, borderType=cv2.BORDER_REFLECT)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, scale=0.125, borderType=cv2.BORDER_REFLECT)
     return np.asarray(np.hypot(across, down), dtype=np.float32)

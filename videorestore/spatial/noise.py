@@ -48,6 +48,11 @@ class Noise:
     clipped: bool = False
     codec: bool = False
 
+    @property
+    def clean(self) -> bool:
+        """There is no noise, or not surely any: better left alone."""
+        return not self.trustworthy or self.low < 1.5
+
     @classmethod
     def white(cls, sd: float, *, clipped: bool = True) -> Noise:
         """Noise of one standard deviation everywhere, as a user states it."""

@@ -78,7 +78,7 @@ def choose(
     avoid : frozenset of int
         Frames that must not be learnt from, besides those without content.
     """
-    bad = found.worthless | avoid
+    bad = found.void | avoid
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
     fixed: str | None = None if options.model == "auto" else options.model
     order = sorted(range(len(good)), key=lambda k: -len(good[k]))

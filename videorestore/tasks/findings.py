@@ -52,12 +52,14 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         "cuts": sorted(survey.cuts),
         "duplicates": sorted(survey.duplicates),
         "black": sorted(survey.black),
-        "corrupt": sorted(survey.corrupt),
+        "corrupt": sorted(survey.corrupt_suspects),
         "dropped": dropped(seen),
         "damage": list(damage(source, seen, progress)),
-        "flicker": survey.flicker,
+        "flicker": {k: round(float(v), 5) if k == "sd" else bool(v) for k, v in survey.flicker.items()},
         "curve": curve(source, seen, progress),
     }
+    if survey.cadence:
+        found["cadence"] = survey.cadence
     if survey.fades:
         found["fades"] = [list(f) for f in survey.fades]
     return found
@@ -90,7 +92,7 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
         at_most=48,
     )
     total = seen.stop - seen.start
-    lost = seen.worthless
+    lost = seen.void
     for piece in cut_pieces(seen.shots, core=core, halo=REACH):
         progress("looking for damage", piece.start - seen.start, total)
         numbers = [i for i in range(piece.read_start, piece.read_stop) if i not in lost]
@@ -110,7 +112,7 @@ def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, 
     """How well one latent curve explains the longest shot, by frames hidden from it."""
     from videorestore.curve import curve_score
 
-    shots = [[i for i in range(a, b) if i not in seen.worthless] for a, b in seen.shots]
+    shots = [[i for i in range(a, b) if i not in seen.void] for a, b in seen.shots]
     longest = max(shots, key=len)
     if len(longest) < 8:
         return None

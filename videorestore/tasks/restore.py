@@ -21,12 +21,6 @@ from videorestore.tasks.work import Progress, silent
 LEAST_NOISE = 1.2
 """Noise below this sd (0..255 scale) is not seen, and taking it away costs more than it gains."""
 
-CADENCE = 0.2
-"""More repeats than this share are the film's own rhythm (animation on twos, pulldown), not a fault."""
-
-SUSTAINED_FLICKER = 1.0
-"""Brightness steps (0..255 scale, rms) above which flicker is seen."""
-
 
 def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
@@ -81,20 +75,15 @@ def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> fr
     if options.fill == "off":
         return frozenset()
     total = found.stop - found.start
-    missing = set(found.lost)
-    if found.repeats:
-        if len(found.repeats) <= CADENCE * total:
-            missing |= found.repeats
-        else:
-            notes.append(
-                f"fill: {len(found.repeats)} repeated frames are taken for the film's rhythm and stay"
-            )
+    missing = found.worthless
+    if found.survey.cadence:
+        notes.append("fill: the repeated frames are taken for the film's rhythm and stay")
     if len(missing) >= total:
         notes.append("fill: no frame has content to fill from")
         return frozenset()
     if missing:
-        notes.append(f"fill: {len(missing)} frames are black, broken, missing or repeated")
-    return frozenset(missing)
+        notes.append(f"fill: {len(missing)} frames are black, broken, missing or frozen")
+    return missing
 
 
 def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:
@@ -114,11 +103,11 @@ def flicker_to_remove(
 ) -> dict[int, tuple[float, float]] | None:
     """Gain and offset for every frame, where the brightness flickers."""
     flicker = found.survey.flicker
-    if not flicker or flicker.get("rms", 0.0) < SUSTAINED_FLICKER:
+    if not flicker["present"]:
         return None
-    notes.append(f"deflicker: brightness steps of {flicker['rms']:.1f} of 255")
+    notes.append(f"deflicker: the brightness varies by {100 * float(flicker['sd']):.1f} %")
     return {
-        found.start + k: (float(g), float(o))
-        for k, (g, o) in enumerate(found.survey.gains)
+        found.start + k: (float(gain), float(offset))
+        for k, (gain, offset) in enumerate(found.survey.gains)
         if found.start + k not in missing
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import cv2
@@ -23,10 +23,10 @@ from videorestore.tasks.work import Progress, silent
 THUMBNAIL = 320
 """Longest side of the pictures that cuts and bad frames are sought in."""
 
-NOISE_STRETCHES = 4
-NOISE_LENGTH = 3
-NOISE_SIDE = 1024
-"""The noise level is read off a few short stretches; of huge frames a central part is enough."""
+NOISE_SHOTS = 3
+NOISE_LENGTH = 10
+NOISE_SIDE = 640
+"""The noise level is read off short stretches of the longest shots; of large frames a central part is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +64,29 @@ class Scan:
 
     @property
     def worthless(self) -> frozenset[int]:
-        """Frames without content of their own: missing, corrupt, black, garbage, repeats."""
-        return frozenset(self.repeats | self.lost)
+        """Frames without content of their own: missing, broken, black within a shot, frozen."""
+        return self.lost | self.frozen
+
+    @property
+    def frozen(self) -> frozenset[int]:
+        """Frames that repeat the one before by a fault, not by the film's rhythm."""
+        return frozenset(self.survey.frozen)
 
     @property
     def repeats(self) -> frozenset[int]:
-        """Frames that only repeat the one before."""
+        """Frames that repeat the one before, for whatever reason: nothing is learnt from them."""
         return frozenset(self.survey.duplicates)
 
     @property
     def lost(self) -> frozenset[int]:
         """Frames whose picture is gone."""
-        bad = {i for i, s in enumerate(self.index.statuses) if s != "good"}
-        return frozenset(
-            (bad | set(self.survey.black) | set(self.survey.corrupt)) & set(range(self.start, self.stop))
-        )
+        bad = {i for i in range(self.start, self.stop) if self.index.statuses[i] != "good"}
+        return frozenset(bad | (set(self.survey.worthless) - self.frozen))
+
+    @property
+    def void(self) -> frozenset[int]:
+        """Frames that teach nothing: gone, black or repeated."""
+        return self.lost | self.repeats | frozenset(self.survey.black)
 
 
 def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
@@ -134,35 +142,65 @@ def scan(source: Source, span: Span | None = None, progress: Progress = silent) 
             progress("looking for cuts and bad frames", k, total)
             yield shrink(colour.working(frame), THUMBNAIL)
 
-    times = np.array([float(t) for t in index.times[start:stop]])
-    found = survey(thumbnails(), times).shifted(start)
+    found = _shifted(survey(thumbnails(), index.times[start:stop]), start)
     shots = shots_between(found.cuts, start, stop)
-    partial = Scan(index=index, start=start, stop=stop, survey=found, noise=Noise(sd=0.0), shots=shots)
+    silence = Noise(sd=0.0)
+    seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
     progress("measuring the noise", 0, 1)
-    noise = measure_noise(source, shots, partial.worthless)
+    noise = measure_noise(source, shots, seen.void)
     progress("measuring the noise", 1, 1)
-    return Scan(index=index, start=start, stop=stop, survey=found, noise=noise, shots=shots)
+    return replace(seen, noise=noise)
 
 
-def measure_noise(source: Source, shots: tuple[Shot, ...], worthless: frozenset[int]) -> Noise:
-    """Noise of the clip from a few stretches of neighbouring good frames."""
-    starts = [
-        i
-        for a, b in shots
-        for i in range(a, b - NOISE_LENGTH + 1)
-        if not any(j in worthless for j in range(i, i + NOISE_LENGTH))
-    ]
-    length = NOISE_LENGTH
-    if not starts:
-        length = 1
-        starts = [i for a, b in shots for i in range(a, b) if i not in worthless]
-    if not starts:
-        return Noise(sd=0.0)
-    chosen = sorted(
-        {starts[(2 * k + 1) * len(starts) // (2 * NOISE_STRETCHES)] for k in range(NOISE_STRETCHES)}
+def _shifted(found: Survey, by: int) -> Survey:
+    """The findings with frame numbers of the whole source."""
+    if by == 0:
+        return found
+
+    def later(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(i + by for i in numbers)
+
+    return replace(
+        found,
+        cuts=later(found.cuts),
+        duplicates=later(found.duplicates),
+        frozen=later(found.frozen),
+        black=later(found.black),
+        corrupt_suspects=later(found.corrupt_suspects),
+        worthless=later(found.worthless),
+        fades=tuple((a + by, b + by) for a, b in found.fades),
+        dropped=tuple(replace(d, after=d.after + by) for d in found.dropped),
     )
-    stretches = [read_pixels(source, i, i + length, side=NOISE_SIDE) for i in chosen]
-    return estimate_noise(stretches)
+
+
+def measure_noise(source: Source, shots: tuple[Shot, ...], void: frozenset[int]) -> Noise:
+    """Noise of the clip: the median of what a few stretches of neighbouring good frames say."""
+    stretches = []
+    for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:NOISE_SHOTS]:
+        runs = _runs([i for i in range(a, b) if i not in void])
+        if runs:
+            longest = max(runs, key=len)
+            middle = max(0, (len(longest) - NOISE_LENGTH) // 2)
+            stretches.append(longest[middle : middle + NOISE_LENGTH])
+    if not stretches:
+        return Noise(sd=0.0, trustworthy=False)
+    found = [
+        estimate_noise(np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0))
+        for s in stretches
+    ]
+    trusted = [n for n in found if n.trustworthy] or found
+    return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Maximal runs of successive numbers."""
+    runs: list[list[int]] = []
+    for i in numbers:
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return runs
 
 
 def read_pixels(source: Source, start: int, stop: int, *, side: int | None = None) -> FloatArray:

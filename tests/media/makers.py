@@ -1,0 +1,57 @@
+"""Small clips made with FFmpeg, and FFmpeg's own view of a file."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from videorestore.clip import Frame, PixelFormat
+from videorestore.media.pipe import ffmpeg
+
+Make = Callable[..., Path]
+
+
+def picture(size: str = "64x48", rate: str = "25", seconds: str = "0.4") -> list[str]:
+    """FFmpeg's arguments for a moving test picture, odd sizes included."""
+    width, height = map(int, size.split("x"))
+    source = f"testsrc2=s={width + width % 2}x{height + height % 2}:r={rate}:d={seconds}"
+    if width % 2 or height % 2:
+        source += f",format=gbrp,crop={width}:{height}:0:0:exact=1"
+    return ["-f", "lavfi", "-i", source]
+
+
+def tone(seconds: str = "0.4", frequency: int = 440) -> list[str]:
+    """FFmpeg's arguments for a sine."""
+    return ["-f", "lavfi", "-i", f"sine=f={frequency}:r=44100:d={seconds}"]
+
+
+def decoded_by_ffmpeg(path: Path, pix_fmt: str) -> np.ndarray:
+    """Bytes of the first video stream, as FFmpeg alone decodes, rotates and (exactly) converts them."""
+    exact = "scale=flags=accurate_rnd+full_chroma_int+full_chroma_inp+neighbor"
+    command = [ffmpeg(), "-v", "error", "-i", f"file:{path}", "-fps_mode", "passthrough", "-vf", exact]
+    command += ["-f", "rawvideo", "-pix_fmt", pix_fmt, "-"]
+    return np.frombuffer(subprocess.run(command, capture_output=True, check=True).stdout, np.uint8)
+
+
+def random_frame(pixel: PixelFormat, height: int, width: int, number: int = 0) -> Frame:
+    """A frame of noise, the same for the same number."""
+    rng = np.random.default_rng(number)
+    planes = []
+    for shape in pixel.plane_shapes(height, width):
+        if pixel.depth == 32:
+            planes.append(rng.random(shape, np.float32))
+        else:
+            planes.append(rng.integers(0, 1 << pixel.depth, shape).astype(pixel.dtype))
+    time = Fraction(number, 25)
+    return Frame(planes=tuple(planes), format=pixel, index=number, time=time, duration=Fraction(1, 25))
+
+
+def same_planes(one: Frame, other: Frame) -> bool:
+    """Whether two frames have the same samples."""
+    return len(one.planes) == len(other.planes) and all(
+        np.array_equal(a, b) for a, b in zip(one.planes, other.planes)
+    )

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from tests.model.planted import planted
+from tests.reference import gp as twin
+from videorestore.errors import InputError
+from videorestore.model import ElectroGP
+from videorestore.model.placement import effective_size
+
+
+@pytest.fixture(scope="module")
+def loose():
+    """A model of 60 frames, 8 loose half-seen frames, the whole ones and where they belong."""
+    x, clean, y = planted(68, 150, noise=0.1, seed=3)
+    rng = np.random.default_rng(0)
+    out = np.sort(rng.choice(np.arange(3, 65), 8, replace=False))
+    kept = np.setdiff1d(np.arange(68), out)
+    model = ElectroGP(init="order", random_state=0).fit(y[kept])
+    partial = y[out].copy()
+    partial[rng.uniform(size=partial.shape) < 0.5] = np.nan
+    return model, partial, clean[out], y[out], out - np.arange(8)
+
+
+def test_loose_frames_find_their_place(loose):
+    model, partial, _, _, index = loose
+    x = model.transform(partial)
+    # Noise may put a frame on the other side of its neighbour's position, not further.
+    assert np.abs(np.searchsorted(np.sort(model.embedding_), x) - index).max() <= 1
+
+
+def test_log_density_equals_the_dense_twin(loose):
+    model, partial, *_ = loose
+    placement = model.place(partial[:1])[0]
+    at = np.array([0.2, 0.5, 0.51])
+    seen = np.flatnonzero(~np.isnan(partial[0]))
+    noise = model.phi_ * model.fit_.ratio[model.fit_.label]
+    mean, sd = twin.predict(
+        (model._training - model.mean_)[:, seen],
+        model.embedding_,
+        at,
+        "se",
+        model.alpha_[seen],
+        model.phi_[seen],
+        noise[seen],
+    )
+    variance = sd**2 + noise[seen]
+    error = partial[0, seen] - model.mean_[seen] - mean
+    expected = -0.5 * (np.log(2 * np.pi * variance) + error**2 / variance).sum(axis=1)
+    np.testing.assert_allclose(placement.log_likelihood(at), expected, rtol=1e-6)
+
+
+def test_grid_density_is_normalised_and_the_sampler_follows_it(loose):
+    model, partial, *_ = loose
+    for placement in model.place(partial[:3]):
+        chain = placement.sample(2000, np.random.default_rng(1))
+        mean, sd = placement.moments()
+        assert chain.acceptance > 0.9 and chain.effective > 1000
+        assert abs(chain.x.mean() - mean) < 0.15 * sd and chain.x.std() == pytest.approx(sd, rel=0.1)
+        assert abs(placement.mode() - mean) < sd
+        fine = np.linspace(mean - 8 * sd, mean + 8 * sd, 4001)
+        density = np.exp(placement.log_likelihood(fine) - placement.log_likelihood(np.array([mean])))
+        weight = density / density.sum()
+        assert weight @ fine == pytest.approx(mean, abs=0.02 * sd)
+        assert np.sqrt(weight @ (fine - mean) ** 2) == pytest.approx(sd, rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["map", "mh", "em"])
+def test_missing_pixels_are_completed_with_their_sd(loose, method):
+    model, partial, clean, whole, _ = loose
+    filled, sd = model.impute(partial, method, return_std=True)
+    missing = np.isnan(partial)
+    np.testing.assert_array_equal(filled[~missing], partial[~missing])
+    assert (sd[~missing] == 0).all() and (sd[missing] > 0).all()
+    assert np.sqrt(((filled - clean)[missing] ** 2).mean()) < 0.07
+    assert 0.91 < (np.abs(filled - whole)[missing] < 1.96 * sd[missing]).mean() < 0.98
+
+
+def test_methods_agree_within_the_sd(loose):
+    model, partial, *_ = loose
+    by_map, sd = model.impute(partial, "map", return_std=True)
+    missing = np.isnan(partial)
+    for method in ("mh", "em"):
+        assert (np.abs(model.impute(partial, method) - by_map)[missing] < sd[missing]).all()
+
+
+def test_sampling_is_repeatable(loose):
+    model, partial, *_ = loose
+    one = model.sample_placement(partial[0], 50, random_state=4)
+    other = model.sample_placement(partial[0], 50, random_state=4)
+    np.testing.assert_array_equal(one.x, other.x)
+
+
+def test_score_prefers_frames_of_the_curve(loose):
+    model, _, _, whole, _ = loose
+    foreign = np.random.default_rng(0).permuted(whole, axis=1)
+    assert model.score(whole) > model.score(foreign) + 1
+
+
+def test_placement_keeps_to_the_span_of_the_data(loose):
+    model, partial, *_ = loose
+    wild = partial + 3.0
+    x = model.transform(wild)
+    assert (x >= model.embedding_.min()).all() and (x <= model.embedding_.max()).all()
+
+
+def test_wrong_frames_are_refused(loose):
+    model, partial, *_ = loose
+    with pytest.raises(InputError, match="seen pixel"):
+        model.transform(np.full((1, 150), np.nan))
+    with pytest.raises(InputError):
+        model.transform(partial[:, :50])
+    with pytest.raises(InputError):
+        model.impute(partial, "other")
+
+
+def test_effective_size_of_known_chains():
+    rng = np.random.default_rng(0)
+    assert effective_size(rng.normal(size=4000)) > 3000
+    slow = np.zeros(4000)
+    for i in range(1, 4000):
+        slow[i] = 0.9 * slow[i - 1] + rng.normal()
+    # An AR(1) chain with 0.9 is worth (1 - 0.9) / (1 + 0.9) of its length.
+    assert effective_size(slow) == pytest.approx(4000 * 0.1 / 1.9, rel=0.4)

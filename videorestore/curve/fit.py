@@ -1,0 +1,250 @@
+"""One electroGP over a shot whose frames are in known order.
+
+Frames may be any array that can be cut as ``frames[i]`` and ``frames[:, y0:y1]`` and has a shape
+``(n, height, width, channels)``: an array in memory or one mapped from a file, float32 or integers on the 0..255
+scale. Pixels stream by in strips of rows; only a strip is ever held in double form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.errors import InputError
+
+STRIP = 6_000_000
+"""Values per strip of rows: bounds the working memory."""
+
+_Doubles = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CurveFit:
+    """A curve through the frames of a shot.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Frames that the curve was fitted to.
+    x : ndarray, shape (m,)
+        Their latent positions in (0, 1), in order; equal frames share theirs.
+    times : ndarray, shape (m,)
+        Their times in seconds, or their numbers.
+    noise_sd : float
+        Standard deviation of the noise, 0..255 scale.
+    shape : tuple of int
+        Height, width, channels.
+    model : ElectroGP
+        What was fitted; its pixels run through the frame in memory order.
+    closed : bool
+    """
+
+    rows: _Ints
+    x: _Doubles
+    times: _Doubles
+    noise_sd: float
+    shape: tuple[int, int, int]
+    model: Any
+    closed: bool
+
+    def place(self, times: Sequence[float] | _Doubles) -> _Doubles:
+        """Latent positions of any times, monotone between those of the frames around; clamped to the span."""
+        from scipy.interpolate import PchipInterpolator
+
+        wanted = np.asarray(times, np.float64)
+        distinct = np.flatnonzero(np.append(True, np.diff(self.times) > 0))
+        known, x = self.times[distinct], self.x[distinct]
+        if len(known) < 2:
+            return np.full(wanted.shape, x[0])
+        return np.asarray(PchipInterpolator(known, x)(np.clip(wanted, known[0], known[-1])))
+
+    def predict(
+        self, frames: Any, x: _Doubles, *, hide: Sequence[int] = (), masks: Mask | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Posterior mean and sd of the clean frames at latent positions.
+
+        Parameters
+        ----------
+        frames : array, shape (n, height, width, channels)
+            The frames of the fit.
+        x : ndarray, shape (k,)
+        hide : sequence of int
+            Frames that must not be used.
+        masks : ndarray of bool, shape (n, height, width), optional
+            True where a pixel must not be used.
+
+        Returns
+        -------
+        mean, sd : ndarray, shape (k, height, width, channels), float32
+        """
+        height, width, channels = self.shape
+        mean = np.empty((len(x), height, width, channels), np.float32)
+        sd = np.empty_like(mean)
+        for y0, y1, block, columns in self.strips(frames, hide=hide, masks=masks):
+            m, s = self.model.posterior_weights(x).apply(block, columns)
+            mean[:, y0:y1] = m.reshape(len(x), y1 - y0, width, channels)
+            sd[:, y0:y1] = s.reshape(len(x), y1 - y0, width, channels)
+        return mean, sd
+
+    def strips(
+        self, frames: Any, *, hide: Sequence[int] = (), masks: Mask | None = None
+    ) -> Iterator[tuple[int, int, FloatArray, slice]]:
+        """Strips of rows ``y0, y1``, their pixels ``(m, k)`` in the frames of the fit, and where these stand."""
+        height, width, channels = self.shape
+        hidden = np.isin(self.rows, np.asarray(list(hide), np.int64))
+        for y0, y1 in _strips(len(self.rows), self.shape):
+            block = _strip(frames, self.rows, y0, y1, masks)
+            if hidden.any():
+                block[hidden] = np.nan
+            yield y0, y1, block, slice(y0 * width * channels, y1 * width * channels)
+
+
+def _strips(n: int, shape: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
+    height, width, channels = shape
+    rows = max(1, STRIP // max(1, n * width * channels))
+    for y0 in range(0, height, rows):
+        yield y0, min(height, y0 + rows)
+
+
+def _strip(frames: Any, rows: _Ints, y0: int, y1: int, masks: Mask | None) -> FloatArray:
+    """Pixels ``(m, k)`` of some frames between two rows, as fresh float32."""
+    if len(rows) == len(frames):
+        part = np.array(frames[:, y0:y1], np.float32)
+    else:
+        part = np.stack([np.asarray(frames[int(i)][y0:y1], np.float32) for i in rows])
+    if masks is not None:
+        part[np.asarray(masks)[rows, y0:y1]] = np.nan
+    return part.reshape(len(rows), -1)
+
+
+def fit_curve(
+    frames: Any,
+    *,
+    times: Sequence[float] | _Doubles | None = None,
+    missing: Sequence[int] = (),
+    masks: Mask | None = None,
+    sigma: float | None = None,
+    closed: bool = False,
+    kernel: str = "auto",
+    hyper: str = "pixel",
+    start: _Doubles | None = None,
+    max_iter: int = 120,
+) -> CurveFit:
+    """Fit one curve to frames in known order.
+
+    Parameters
+    ----------
+    frames : array, shape (n, height, width, channels)
+    times : sequence of float, optional
+        Seconds; by default the frame numbers.
+    missing : sequence of int
+        Frames whose content is worthless; they are left out.
+    masks : ndarray of bool, shape (n, height, width), optional
+        True where a pixel is missing.
+    sigma : float, optional
+        Known sd of the noise.
+    closed : bool
+        The last frame leads back to the first.
+    kernel : {"auto", "se", "matern32", "matern52"}
+        ``auto``: the evidence decides.
+    hyper : {"pixel", "group", "shared"}
+    start : ndarray, shape (m,), optional
+        Positions to start from; by default the order of the frames.
+
+    Returns
+    -------
+    CurveFit
+    """
+    from videorestore.model import ElectroGP
+
+    shape = tuple(frames.shape)
+    if len(shape) != 4:
+        raise InputError(f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis.")
+    n = shape[0]
+    bad = np.zeros(n, bool)
+    bad[np.asarray(list(missing), np.int64)] = True
+    rows = np.flatnonzero(~bad).astype(np.int64)
+    if masks is not None:
+        seen = np.asarray([not bool(np.asarray(masks[i]).all()) for i in rows])
+        rows = rows[seen]
+    if len(rows) < 3:
+        raise InputError(f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames.")
+    size = (shape[1], shape[2], shape[3])
+    clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
+    if len(clock) != n:
+        raise InputError(f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times.")
+
+    def chunks() -> Iterator[FloatArray]:
+        for y0, y1 in _strips(len(rows), size):
+            yield _strip(frames, rows, y0, y1, masks)
+
+    model = ElectroGP(
+        kernel=kernel,
+        init="order" if start is None else start,
+        hyper=hyper,
+        periodic=closed,
+        noise_var=None if sigma is None else max(float(sigma), 0.05) ** 2,
+        max_iter=max_iter,
+        marginal=False,
+    )
+    model.fit_stream(chunks, len(rows))
+    x = np.asarray(model.embedding_, np.float64)
+    if x[0] > x[-1] and not closed:
+        # The model orders the ends by its own rule when the first and the last frame are alike.
+        x = np.maximum.accumulate(x)
+    fit = CurveFit(
+        rows=rows,
+        x=x,
+        times=clock[rows],
+        noise_sd=0.0 if sigma is None else float(sigma),
+        shape=size,
+        model=model,
+        closed=closed,
+    )
+    if sigma is None:
+        from dataclasses import replace
+
+        fit = replace(fit, noise_sd=noise_level(frames, fit, masks))
+    return fit
+
+
+def noise_level(frames: Any, fit: CurveFit, masks: Mask | None = None, count: int = 24) -> float:
+    """Sd of white noise from what the curve leaves of some frames.
+
+    The residual is differenced along both axes, so that motion that the curve misses, smooth in space, does not
+    count; the median makes edges harmless. The share of the noise that the posterior followed is put back.
+    """
+    pick = np.unique(np.linspace(0, len(fit.rows) - 1, min(count, len(fit.rows))).astype(int))
+    height, width, channels = fit.shape
+    if height < 4 or width < 4:
+        return float(np.sqrt(np.median(fit.model.noise_var_)))
+    weights = fit.model.posterior_weights(fit.x[pick])
+    label = np.asarray(fit.model.fit_.label)
+    own = np.asarray(fit.model.fit_.rows)
+    at = np.searchsorted(own, pick)
+    values: list[_Doubles] = []
+    for y0, y1 in _strips(len(fit.rows), fit.shape):
+        block = _strip(frames, fit.rows, y0, y1, masks)
+        columns = slice(y0 * width * channels, y1 * width * channels)
+        mean, _ = weights.apply(block, columns, sd=False)
+        group = label[columns]
+        for k, row in enumerate(pick):
+            rest = (block[row] - mean[k]).reshape(y1 - y0, width, channels)
+            followed = np.ones(len(group))
+            if at[k] < len(own) and own[at[k]] == row:
+                for g in np.unique(group[group >= 0]):
+                    w = weights.matrix[g][k]
+                    followed[group == g] = 1 - 2 * w[at[k]] + np.sum(w * w)
+            rest = rest / np.sqrt(np.maximum(followed, 1e-3)).reshape(rest.shape)
+            high = (rest[1:, 1:] - rest[:-1, 1:] - rest[1:, :-1] + rest[:-1, :-1]) / 2
+            high = high[np.isfinite(high)]
+            step = max(1, high.size // 4000)
+            values.append(np.abs(high.ravel()[::step]).astype(np.float64))
+    merged = np.concatenate(values)
+    return float(np.median(merged) / 0.6745) if merged.size else 0.0

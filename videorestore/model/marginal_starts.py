@@ -1,0 +1,71 @@
+"""Orders of few-dimensional noisy points to start the integrated posterior from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+
+Array = NDArray[np.float64]
+
+
+def ranks(key: Array) -> Array:
+    """Equally spaced positions (n,) in (0, 1) in the order of ``key`` (n,)."""
+    out = np.empty(key.size)
+    out[np.argsort(key, kind="stable")] = (np.arange(key.size) + 0.5) / key.size
+    return out
+
+
+def distances(y: Array, seen: Array) -> Array:
+    """Distances (n, n) between points (n, d); over the dimensions that both have, where some are missing."""
+    cross = y @ y.T
+    square = np.square(y) @ seen.T
+    common = np.maximum(seen @ seen.T, 1e-9)
+    total = np.maximum(square + square.T - 2 * cross, 0.0) * (y.shape[1] / common)
+    total[seen @ seen.T < 0.5] = total.max()
+    np.fill_diagonal(total, 0.0)
+    return np.asarray(np.sqrt(total))
+
+
+def along_graph(distance: Array, k: int) -> Array:
+    """Difference of the ways to the two points farthest apart in a graph of neighbours.
+
+    The minimum spanning tree keeps the graph in one piece; with ``k = 0`` it is the tree alone, which
+    follows the curve where arms come close to each other.
+    """
+    n = distance.shape[0]
+    length = np.maximum(distance, 1e-12 * distance.max() + 1e-300)
+    tree = minimum_spanning_tree(np.triu(length, 1)).toarray() > 0
+    near = tree | tree.T
+    if k:
+        index = np.argsort(distance + np.diag(np.full(n, np.inf)), axis=1, kind="stable")[:, : min(k, n - 1)]
+        link = np.zeros((n, n), dtype=bool)
+        link[np.arange(n)[:, None], index] = True
+        near = near | link | link.T
+    way = shortest_path(np.where(near, length, 0.0), directed=False)
+    first, last = np.unravel_index(int(way.argmax()), way.shape)
+    return np.asarray(way[first] - way[last])
+
+
+def diffusion(distance: Array, k: int) -> Array:
+    """Slowest mode of a diffusion whose steps follow the distance to the k-th neighbour."""
+    k = min(k, distance.shape[0] - 1)
+    scale = np.maximum(np.sort(distance, axis=1)[:, k], 1e-9 * distance.max() + 1e-300)
+    weight = np.exp(-np.square(distance) / (scale[:, None] * scale)) + 1e-12
+    np.fill_diagonal(weight, 0.0)
+    degree = weight.sum(axis=1)
+    _, vectors = np.linalg.eigh(weight / np.sqrt(degree[:, None] * degree))
+    return np.asarray(vectors[:, -2] / np.sqrt(degree))
+
+
+def starting_orders(y: Array, seen: Array) -> dict[str, Array]:
+    """Named positions (n,) in (0, 1) to start from, of centred points (n, d), zeros where missing."""
+    distance = distances(y, seen)
+    line = np.linalg.svd(y, full_matrices=False)[0][:, 0]
+    return {
+        "graph": ranks(along_graph(distance, 4)),
+        "wide graph": ranks(along_graph(distance, 6)),
+        "tree": ranks(along_graph(distance, 0)),
+        "diffusion": ranks(diffusion(distance, 8)),
+        "line": ranks(line),
+    }
