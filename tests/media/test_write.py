@@ -129,7 +129,9 @@ def test_odd_sizes_are_written_as_they_are(make: Make, tmp_path: Path, suffix: s
 @pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
 @pytest.mark.parametrize("codec", ["h264", "ffv1", "vp9"])
 def test_sample_aspect_ratio_is_kept(make: Make, tmp_path: Path, suffix: str, codec: str) -> None:
-    path = make("sar128.mp4", *picture(), "-vf", "setsar=128/117", "-c:v", "libx264", "-pix_fmt", "yuv420p")
+    path = make(
+        "sar128.mp4", *picture(), "-vf", "setsar=128/117:max=1000", "-c:v", "libx264", "-pix_fmt", "yuv420p"
+    )
     copy_through(path, tmp_path / f"out{suffix}", SinkOptions(codec=codec))
     assert open_source(tmp_path / f"out{suffix}").info.sar == Fraction(128, 117)
 

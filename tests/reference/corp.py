@@ -27,23 +27,3 @@ def conditional_moments(x, r, function, nodes=200_001):
         log_density += 2 * r * np.log(np.abs(np.sin(np.pi * (grid - point))))
     weight = np.exp(log_density - log_density.max())
     return float((weight * function(grid)).sum() / weight.sum())
-
-
-def killip_nenciu(verblunsky):
-    """Angles of the eigenvalues of the CMV matrix with these coefficients (the last one unimodular)."""
-    n = len(verblunsky)
-    left, right = np.eye(n, dtype=complex), np.eye(n, dtype=complex)
-
-    def put(matrix, k):
-        a = verblunsky[k]
-        if k == n - 1:
-            matrix[k, k] = np.conj(a)
-            return
-        rho = math.sqrt(max(1 - abs(a) ** 2, 0.0))
-        matrix[k : k + 2, k : k + 2] = [[np.conj(a), rho], [rho, -a]]
-
-    for k in range(0, n, 2):
-        put(left, k)
-    for k in range(1, n, 2):
-        put(right, k)
-    return np.sort(np.mod(np.angle(np.linalg.eigvals(left @ right)), 2 * np.pi))

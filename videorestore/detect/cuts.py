@@ -46,12 +46,12 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
 
 
 def _behind(measures: Measures, worthless: NDArray[np.bool_], k: int) -> float:
-    """Difference between frame k and the last frame with content before it, gain and offset aside."""
+    """Difference between frame k and the last frame with content before it, motion, gain and offset aside."""
     for lag in range(1, measures.fitted.shape[1] + 1):
         if k - lag < 0:
             return 0.0
         if not worthless[k - lag]:
-            return float(measures.fitted[k, lag - 1])
+            return float(np.fmin(measures.fitted[k, lag - 1], measures.compensated[k, lag - 1]))
     # A longer break: whatever comes after it is a new shot.
     return float("inf")
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from videorestore.detect.measures import Measures
 
-_PRIOR = 2e-3  # how often a frame is dropped
+_PRIOR = 5e-3  # how often a frame is dropped
 _MOST = 6  # dropped frames in one place
 _AROUND = 15
 _LEAST = 0.5  # below this probability nothing is said
@@ -46,12 +46,12 @@ def find_dropped(measures: Measures, skip: NDArray[np.bool_]) -> list[Dropped]:
         Steps (k - 1 to k) next to cuts, repeats and worthless frames, about which nothing can be said.
     """
     n = len(measures)
-    usable = np.isfinite(measures.ratio) & (measures.agreement > 0.5) & ~skip
+    usable = np.isfinite(measures.ratio) & (measures.agreement > 0.4) & ~skip
     usable &= np.nan_to_num(measures.ratio) > 0.05
     log = np.where(usable, np.log(np.maximum(np.nan_to_num(measures.ratio, nan=1.0), 1e-3)), np.nan)
     found: list[Dropped] = []
     for k in range(n):
-        if not usable[k] or log[k] < np.log(1.55):
+        if not usable[k] or log[k] < np.log(1.5):
             continue
         around = [
             log[j]
@@ -66,7 +66,7 @@ def find_dropped(measures: Measures, skip: NDArray[np.bool_]) -> list[Dropped]:
         rough = max(spread, float(np.percentile(np.abs(values), 75)) / 1.15)
         odds = _odds(log[k], rough) + _dip(log, usable, k, rough)
         count = max(1, round(float(np.exp(log[k]))) - 1)
-        weight = measures.agreement[k]
+        weight = min(1.0, measures.agreement[k] / 0.6)
         probability = weight / (1 + np.exp(-(np.log(_PRIOR) + odds)))
         if probability > _LEAST and count <= _MOST:
             found.append(Dropped(after=k - 1, count=count, probability=round(float(probability), 3)))
@@ -88,7 +88,8 @@ def _dip(log: NDArray[np.float64], usable: NDArray[np.bool_], k: int, spread: fl
     total = 0.0
     for j in (k - 1, k + 1):
         if 0 <= j < len(log) and usable[j]:
-            total += _log_t(log[j] - expected, 0.1 + spread) - _log_t(log[j], spread)
+            # A flow that lost a long step spoils its neighbours' tracks: they may not weigh too much.
+            total += max(_log_t(log[j] - expected, 0.1 + spread) - _log_t(log[j], spread), -1.5)
     return total
 
 

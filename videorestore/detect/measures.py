@@ -20,13 +20,17 @@ LAGS = 6
 GRID = (12, 16)
 """Rows and columns of the block means that are kept of every frame."""
 
-_WIDE = 192  # longer side of the pictures in which motion is sought
+_WIDE = 240  # longer side of the pictures in which motion is sought
 _SMALL = 80  # longer side of the pictures that are compared over several frames
 _BLOCK = 8
 _SUSPECT = 5.0  # from this motion-compensated difference on, more distant frames are compared too
+_MOVES = 0.35  # pixels; what moves less is taken to stand still
 _POINTS = 24  # tracked points along the longer side
 
 Doubles = NDArray[np.float64]
+Both = tuple[FloatArray, FloatArray]
+
+_SILENT = (float("nan"), 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,6 +53,8 @@ class Measures:
         Distance of the two histograms of brightness, 0..1.
     plain, fitted : ndarray, shape (n, LAGS)
         Mean absolute difference from the frame 1, 2, ... before, as it is, and after a change of gain and offset.
+    compensated : ndarray, shape (n, LAGS)
+        ``residual`` from the frame 1, 2, ... before; NaN beyond the first where the step is unsuspicious.
     blocks : ndarray, shape (n, GRID)
         Means of coarse blocks.
     ratio, agreement, motion : ndarray, shape (n,)
@@ -65,6 +71,7 @@ class Measures:
     histogram: Doubles
     plain: Doubles
     fitted: Doubles
+    compensated: Doubles
     blocks: NDArray[np.float32]
     ratio: Doubles
     agreement: Doubles
@@ -87,10 +94,11 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         name: [] for name in ("level", "contrast", "step", "busiest", "residual", "across", "histogram")
     }
     tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
-    plain, fitted, blocks = [], [], []
+    plain, fitted, compensated, blocks = [], [], [], []
+    views: deque[NDArray[np.uint8]] = deque(maxlen=LAGS)
     small: deque[FloatArray] = deque(maxlen=LAGS + 1)
     wide: deque[NDArray[np.uint8]] = deque(maxlen=5)
-    flows: deque[tuple[FloatArray, FloatArray] | None] = deque(maxlen=4)
+    flows: deque[Both | None] = deque(maxlen=4)
     last: FloatArray | None = None
     for picture in pictures:
         luma = _luma(picture)
@@ -108,6 +116,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         small.append(tiny)
         for name in ("step", "busiest", "residual", "across", "histogram"):
             rows[name].append(np.nan)
+        compensated.append([np.nan] * LAGS)
         if last is not None:
             difference = np.abs(luma - last) if luma.shape == last.shape else np.abs(tiny - small[-2])
             rows["step"][-1] = float(difference.mean())
@@ -116,12 +125,21 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
             ahead, back = fast_flow(wide[-1], view), fast_flow(view, wide[-1])
             rows["residual"][-1] = _residual(wide[-1], view, ahead, back)
             flows.append((ahead, back))
+            compensated[-1][0] = rows["residual"][-1]
+            if compensated[-1][0] > _SUSPECT:
+                for lag, earlier_view in enumerate(list(views)[-2::-1], start=1):
+                    there, home = fast_flow(earlier_view, view), fast_flow(view, earlier_view)
+                    compensated[-1][lag] = _residual(earlier_view, view, there, home)
         else:
             flows.append(None)
         wide.append(view)
+        views.append(view)
         if len(rows["residual"]) >= 2 and rows["residual"][-2] > _SUSPECT:
             rows["across"][-2] = _across(list(wide))
-        for name, value in zip(("ratio", "agreement", "motion"), _tracked(list(flows), list(wide))):
+        found, better = _tracked(list(flows), list(wide))
+        if better is not None:
+            flows[-2] = better
+        for name, value in zip(("ratio", "agreement", "motion"), found):
             tracks[name].append(value)
         last = luma
     n = len(rows["level"])
@@ -133,6 +151,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         **{name: np.array(values, float) for name, values in rows.items()},
         plain=np.array(plain, float).reshape(n, LAGS),
         fitted=np.array(fitted, float).reshape(n, LAGS),
+        compensated=np.array(compensated, float).reshape(n, LAGS),
         blocks=np.array(blocks, np.float32).reshape(n, *GRID),
         **late,
     )
@@ -199,22 +218,23 @@ def _across(views: list[NDArray[np.uint8]]) -> float:
 
 
 def _tracked(
-    flows: list[tuple[FloatArray, FloatArray] | None], views: list[NDArray[np.uint8]]
-) -> tuple[float, float, float]:
-    """Length of the middle of the last three steps relative to its neighbours along tracks."""
+    flows: list[Both | None], views: list[NDArray[np.uint8]]
+) -> tuple[tuple[float, float, float], Both | None]:
+    """Length of the middle of the last three steps relative to its neighbours; its flows, if they were mended."""
     if len(flows) < 3 or any(flow is None for flow in flows[-3:]):
-        return np.nan, 0.0, 0.0
+        return _SILENT, None
     (_, before), (middle, back), (after, _) = flows[-3:]  # type: ignore[misc]
     found = _lengths(before, middle, back, after)
     if found[1] > 0.7:
-        return found
+        return found, None
     # A step of two frames may be beyond the reach of the flow: help it with twice the steps around.
     one, two = views[-3], views[-2]
     helped = medium_flow(one, two, start=-2 * before), medium_flow(two, one, start=-2 * after)
     if _residual(one, two, *helped) < 0.95 * _residual(one, two, middle, back):
         again = _lengths(before, *helped, after)
-        return again if again[1] > found[1] else found
-    return found
+        if again[1] > found[1]:
+            return again, helped
+    return found, None
 
 
 def _lengths(
@@ -233,11 +253,16 @@ def _lengths(
     mean = (first + third) / 2
     length = np.linalg.norm(mean, axis=-1)
     # Tracks that turn, stop or are lost say nothing.
-    steady = np.linalg.norm(third - first, axis=-1) < 0.6 * length + 0.3
-    good = steady & (missed < 1.0) & (length > 0.6)
+    steady = np.linalg.norm(third - first, axis=-1) < 0.6 * length + 0.2
+    good = steady & (missed < 1.0) & (length > _MOVES)
     if good.sum() < 12:
-        return np.nan, 0.0, 0.0
-    ratios = (second * mean).sum(axis=-1)[good] / (length[good] ** 2)
-    centre = float(np.median(ratios))
-    close = np.abs(ratios - centre) < 0.2 * max(abs(centre), 0.5)
-    return centre, float(close.mean()), float(np.median(length[good]))
+        return _SILENT
+    first, second, mean, length = first[good], second[good], mean[good], length[good]
+    projected, squared = (second * mean).sum(axis=-1), length**2
+    ratio = float(np.median(projected / squared))
+    for _ in range(3):
+        miss = np.linalg.norm(second - ratio * mean, axis=-1) / (0.15 + 0.15 * length)
+        weight = 1 / (1 + miss**2)
+        ratio = float((weight * projected).sum() / (weight * squared).sum())
+    close = np.linalg.norm(second - ratio * mean, axis=-1) < 0.15 + 0.25 * abs(ratio) * length
+    return ratio, float(close.mean()), float(np.median(length))

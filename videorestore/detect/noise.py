@@ -219,10 +219,7 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     flat = _joined(_flattest(blocks["luma"]))
     high = {q: np.sqrt(_quantile_variance(flat.high, _N_HIGH, q)) / gain for q in (0.05, 0.3, 0.5, 0.8)}
     if c == 3:
-        central = (blocks["luma"].level > 40) & (blocks["luma"].level < 215)
-        chroma = blocks["chroma"].take(central) if central.sum() >= 30 else blocks["chroma"]
-        chroma = chroma.take(chroma.structure <= np.quantile(chroma.structure, _FLAT))
-        sd_chroma = float(np.sqrt(_quantile_variance(chroma.high, _N_HIGH) / 2))
+        sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
             return _white([blocks[str(q)] for q in range(3)], sd_chroma)
         if high[0.3] < 0.3:
@@ -232,6 +229,20 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     if tilted and high[0.3] > 0.3:
         return _coded(clip, high, c, blocks["luma"], most)
     return _white([blocks["0"]], None)
+
+
+def _from_differences(blocks: dict[str, _Blocks], about: float) -> float:
+    """Standard deviation per channel by red less blue, where neither of the two is clipped.
+
+    Most chroma was stored at half the resolution or is smooth by nature: no texture is in its high frequencies.
+    """
+    margin = min(2.2 * about, 90.0)
+    red, blue, chroma = blocks["0"].level, blocks["2"].level, blocks["chroma"]
+    central = (np.minimum(red, blue) > margin) & (np.maximum(red, blue) < 255 - margin)
+    if central.sum() >= 30:
+        chroma = chroma.take(central)
+    flat = chroma.take(chroma.structure <= np.quantile(chroma.structure, _FLAT))
+    return float(np.sqrt(_quantile_variance(flat.high, _N_HIGH) / 2))
 
 
 def _luma(frame: FloatArray) -> FloatArray:
@@ -249,7 +260,10 @@ def _white(channels: list[_Blocks], sd_chroma: float | None) -> Noise:
         own_levels, own = [], []
         for part in _flattest(blocks):
             variance = _quantile_variance(part.high, _N_HIGH)
-            tails.append(_quantile_variance(part.high, _N_HIGH, 0.6) / max(_quantile_variance(part.high, _N_HIGH, 0.1), 1e-9))
+            tails.append(
+                _quantile_variance(part.high, _N_HIGH, 0.6)
+                / max(_quantile_variance(part.high, _N_HIGH, 0.1), 1e-9)
+            )
             level = float(part.level.mean())
             own_levels.append(level)
             own.append(_unclipped_variance(level, variance))
@@ -266,7 +280,11 @@ def _white(channels: list[_Blocks], sd_chroma: float | None) -> Noise:
     textured = bool(np.median(tails) > 1.3)
     sloped = not textured and _line(x, v)[1] != 0
     if sd_chroma is not None and (excess := float(np.median(v)) - sd_chroma**2) > 0:
-        if excess < 1.3**2 or textured or (not sloped and 0.05 < excess / sd_chroma**2 < 0.4):
+        if (
+            excess < 1.3**2
+            or textured
+            or (not sloped and sd_chroma < 35 and 0.05 < excess / sd_chroma**2 < 0.4)
+        ):
             share = sd_chroma**2 / (sd_chroma**2 + excess)
             v *= share
             per_channel = [p * float(np.sqrt(share)) for p in per_channel]

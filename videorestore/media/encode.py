@@ -292,7 +292,7 @@ def _filters(
         labels.append(f"color_trc={info.transfer}")
     if labels:
         chain.append("setparams=" + ":".join(labels))
-    chain.append(f"setsar={info.sar.numerator}/{info.sar.denominator}")
+    chain.append(f"setsar={info.sar.numerator}/{info.sar.denominator}:max=65535")
     if target != ffmpeg_name(piped):
         # Repeating chroma keeps its samples; all other conversions interpolate.
         finer = piped.model == reached.model == "yuv" and sum(reached.subsampling) < sum(piped.subsampling)

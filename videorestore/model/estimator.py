@@ -214,26 +214,28 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel_ = fit.kernel
         self.init_ = fit.start
         self.n_iter_ = fit.n_iter
-        self._posterior: CurvePosterior | MarginalPosterior = CurvePosterior(fit)
+        self._posterior: Any = CurvePosterior(fit)
 
     def _refine_marginal(self, frames: Block) -> None:
         """Integrate the positions out where dimensions are few."""
         if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
             return
-        if not self.learn_x or np.ndim(self.noise_var) > 0:
+        noise: Any = self.noise_var
+        if not self.learn_x or np.ndim(noise) > 0:
             return
         fit = self.fit_
-        marginal = refine(
-            frames[fit.rows],
-            fit.x[fit.rows],
-            r=fit.r,
-            kernel=fit.kernel,
-            periodic=fit.periodic,
-            starts=isinstance(self.init, str) and self.init == "auto",
-            noise="shared" if self.hyper == "shared" else "auto",
-            noise_var=None if self.noise_var is None else float(self.noise_var),
-            noise_floor=float(self.noise_floor),
-        )
+        with threadpool_limits(limits=1, user_api="blas"):
+            marginal = refine(
+                frames[fit.rows],
+                fit.x[fit.rows],
+                r=fit.r,
+                kernel=fit.kernel,
+                periodic=fit.periodic,
+                starts=isinstance(self.init, str) and self.init == "auto",
+                noise="shared" if self.hyper == "shared" else "auto",
+                noise_var=None if noise is None else float(noise),
+                noise_floor=float(self.noise_floor),
+            )
         if marginal is not None:
             self._adopt(adopt(marginal, fit))
             self._posterior = MarginalPosterior(marginal, self.fit_)
@@ -311,15 +313,14 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def place(self, Z: ArrayLike) -> list[Placement]:
         """Posterior of the position of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
         frames = self._trained()
-        partial = self._frames(Z, reset=False)
-        if isinstance(self._posterior, MarginalPosterior):
-            return [self._posterior.place(frame) for frame in partial]
-        return self.place_stream(columns_of(frames), partial)
+        return self.place_stream(columns_of(frames), self._frames(Z, reset=False))
 
     def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
         """The same against training pixels that stream by in the blocks of the fit."""
         check_is_fitted(self, "fit_")
         with threadpool_limits(limits=1, user_api="blas"):
+            if isinstance(self._posterior, MarginalPosterior):
+                return [self._posterior.place(frame) for frame in frames]
             return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
 
     def transform(self, Z: ArrayLike) -> Array:

@@ -203,6 +203,7 @@ class _Fit:
         """Hyper-parameters given x (step 2), then all together (step 3); positions need not be sorted."""
         order = np.argsort(x, kind="stable")
         ordered = _permuted(posterior, order)
+        warm = alpha is not None
         if alpha is None or ratio is None:
             alpha, ratio = start_hyper(ordered, x[order])
         moved, alpha, ratio, taken = optimise(
@@ -212,6 +213,7 @@ class _Fit:
             ratio,
             self.options,
             max_iter=max_iter,
+            warm=warm,
             tell=lambda i, v: self._tell(stage, i, v),
         )
         self.iterations += taken
@@ -250,7 +252,7 @@ class _Fit:
             groups = self._groups(label, classes.shape, phi if scaled else None)
             posterior = replace(posterior, groups=groups)
             x, alpha, ratio = self._optimise(
-                f"regroup {stage + 1}", posterior, x, classes.alpha, classes.ratio, options.max_iter // 4
+                f"regroup {stage + 1}", posterior, x, classes.alpha, classes.ratio, options.max_iter // 5
             )
             offered = alpha
             self._believe(posterior, x, alpha, ratio, label, phi if scaled else None)
@@ -319,16 +321,21 @@ class _Fit:
         phi = profile[safe] * (1.0 if scaled is None else scaled)
         noise = phi * ratio[safe]
         log_posterior = -value
+        score = log_score(posterior, x, alpha, ratio)
         seen = self._seen_frames()
         if scaled is not None:
-            log_posterior -= 0.5 * float((seen[active] * np.log(scaled[active])).sum())
+            spread = 0.5 * float((seen[active] * np.log(scaled[active])).sum())
+            log_posterior -= spread
+            score -= spread / posterior.values
             noise = self._own_noise(posterior, x, alpha[shapes], label, noise)
         phi, noise = np.where(active, phi, 0.0), np.where(active, noise, 0.0)
         scale = self.pixels.scale
         if scale is not None:
             square = np.square(scale)
             phi, noise = phi * square, np.full(phi.size, 1.0) * square
-            log_posterior -= float((seen * np.log(scale))[active].sum())
+            spread = float((seen * np.log(scale))[active].sum())
+            log_posterior -= spread
+            score -= spread / posterior.values
         if not np.isfinite(log_posterior):
             raise NumericalError("the fit has no finite posterior; rescale the data or raise noise_floor")
         return CurveFit(
@@ -344,7 +351,7 @@ class _Fit:
             noise_var=noise,
             mean=self.facts.mean * (1.0 if scale is None else scale),
             log_posterior=float(log_posterior),
-            log_score=log_score(posterior, x, alpha, ratio),
+            log_score=score,
             n_iter=self.iterations,
             start=name,
             evidence=evidence,

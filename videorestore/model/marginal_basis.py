@@ -31,10 +31,12 @@ def log_spectrum(kernel: Kernel, omega: Array, log_alpha: float) -> tuple[Array,
     if kernel == "matern32":
         square = 6 * alpha
         total = square + np.square(omega)
-        return np.log(4) + 1.5 * np.log(square) - 2 * np.log(total), 1.5 - 2 * square / total
+        log_s = np.log(4) + 1.5 * np.log(square) - 2 * np.log(total)
+        return np.asarray(log_s), np.asarray(1.5 - 2 * square / total)
     square = 10 * alpha
     total = square + np.square(omega)
-    return np.log(16 / 3) + 2.5 * np.log(square) - 3 * np.log(total), 2.5 - 3 * square / total
+    log_s = np.log(16 / 3) + 2.5 * np.log(square) - 3 * np.log(total)
+    return np.asarray(log_s), np.asarray(2.5 - 3 * square / total)
 
 
 def frequencies(count: int, periodic: bool) -> Array:

@@ -28,9 +28,12 @@ def optimise(
     options: Options,
     *,
     max_iter: int | None = None,
+    warm: bool = False,
     tell: Callable[[int, float], None] | None = None,
 ) -> tuple[Array, Array, Array, int]:
     """Joint mode of sorted positions and hyper-parameters: hyper-parameters first, then everything.
+
+    ``warm``: the hyper-parameters are good already and need no step of their own.
 
     Returns
     -------
@@ -62,7 +65,8 @@ def optimise(
             if cheap.serves(alpha):
                 break
 
-    search(min(30, steps), 1e-6, False)
+    if not (warm and options.learn_x):
+        search(min(30, steps), 1e-6, False)
     if options.learn_x:
         search(steps, options.tolerance, True)
     return x, alpha, ratio, taken

@@ -71,16 +71,18 @@ def pull_back(gaps: Array, gradient: Array) -> Array:
 
 
 def inverse_and_logdet(matrix: Array) -> tuple[Array | None, float]:
-    """Inverse and log determinant of a positive definite matrix; (None, inf) where it is not."""
-    factor, info = dpotrf(matrix, lower=1, clean=0)
+    """Inverse and log determinant of a positive definite matrix, which is lost; (None, inf) where it is not."""
+    # The transpose of a symmetric matrix in C order is itself in Fortran's: LAPACK then copies nothing.
+    factor, info = dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
     if info != 0:
         return None, np.inf
     logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    inverse, info = dpotri(factor, lower=1, overwrite_c=1)
+    lower, info = dpotri(factor, lower=1, overwrite_c=1)
     if info != 0:
         return None, np.inf
-    lower = np.tril(inverse)
-    return lower + np.tril(lower, -1).T, logdet
+    inverse = lower + lower.T
+    inverse.flat[:: inverse.shape[0] + 1] *= 0.5
+    return inverse, logdet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

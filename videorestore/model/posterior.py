@@ -76,11 +76,14 @@ class CurvePosterior:
         values = np.asarray(block)
         if values.ndim != 2 or values.shape[0] != fit.x.size:
             raise InputError(f"a block of pixels must have shape ({fit.x.size}, k), got {values.shape}")
+        centre = fit.mean[columns]
+        if centre.size != values.shape[1]:
+            raise InputError(f"columns must name {values.shape[1]} pixels like the block, got {centre.size}")
         if values.dtype != np.float64:
             values = values.astype(np.float32, copy=False)
         if fit.rows.size < fit.x.size:
             values = values[fit.rows]
-        return np.asarray(values - fit.mean[columns].astype(values.dtype))
+        return np.asarray(values - centre.astype(values.dtype))
 
     def leave_one_out(self, block: Block, columns: Columns = slice(None)) -> tuple[Block, Block]:
         """Each frame predicted from the others at its own position: mean and sd (u, k), noise included.
@@ -180,8 +183,6 @@ class Weights:
         y = self.posterior.centred(block, columns)
         label = fit.label[columns].astype(np.intp)
         phi = fit.phi[columns]
-        if label.size != y.shape[1]:
-            raise InputError(f"columns must name {y.shape[1]} pixels like the block, got {label.size}")
         spread = self.variance[np.maximum(label, 0)].T * phi if sd else np.empty((0, 0))
         if np.isnan(y).any():
             for at, g, rows, covariance_ in fill(y, label, self.posterior.inverse):

@@ -159,7 +159,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         track(window.cache, times, after, before, target, curved=window.curved),
     ]
     away = np.stack([side.displacement for side in sides])
-    whole = np.stack([side.flow.vectors for side in sides])
+    whole = np.stack([side.whole for side in sides])
     miss = np.stack([side.flow.consistency for side in sides])
     left = np.stack([side.flow.residual for side in sides])
     doubt = np.stack([side.doubt for side in sides])

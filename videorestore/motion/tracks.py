@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats, compose, warp
 
-_FLOW_SD = 0.15  # error of a flow vector in pixels where nothing speaks against it
+_FLOW_SD = 0.1  # error of a flow vector in pixels where nothing speaks against it
+_MISS_SD = 0.7  # the same per pixel of forward-backward inconsistency
+_HIDDEN = 2.0  # inconsistency in pixels that speaks for a pixel being hidden
+_KNOWN = 0.5  # inconsistency in pixels up to which the motion from the frame before is taken for sure
 _BEND_BOX = 15
 
 
@@ -29,6 +32,8 @@ class Track:
     ----------
     flow : Flow
         From the frame to the other one.
+    whole : (h, w, 2) float32
+        The way to the other frame, as the flow has it; as the pixel came where it is hidden there.
     displacement : (h, w, 2) float32
         From the pixels of the frame to their places at the time asked for.
     doubt : (h, w) float32
@@ -36,6 +41,7 @@ class Track:
     """
 
     flow: Flow
+    whole: Floats
     displacement: Floats
     doubt: Floats
 
@@ -79,33 +85,51 @@ def track(
     way = end - start
     flow = cache.flow(start, end)
     share = (target - times[start]) / (times[end] - times[start])
-    straight = flow.vectors * np.float32(share)
-    still = np.zeros(straight.shape[:2], np.float32)
-    numbers, places, misses = [start, end], [flow.vectors], [flow.consistency]
     before, beyond = start - way, end + way
+    numbers, misses = [start, end], [flow.consistency]
     if curved and 0 <= before < len(times):
         behind = cache.flow(start, before)
+        steps = (times[end] - times[start]) / (times[start] - times[before])
+        whole = _past_hidden(flow, behind, float(steps))
+        places = [whole, behind.vectors]
         numbers.append(before)
-        places.append(behind.vectors)
         misses.append(behind.consistency)
+    else:
+        whole = flow.vectors
+        places = [whole]
     if curved and 0 <= beyond < len(times):
         ahead = cache.flow(end, beyond)
         numbers.append(beyond)
-        places.append(compose(flow.vectors, ahead.vectors))
-        misses.append(flow.consistency + warp(ahead.consistency, flow.vectors, method="linear"))
+        places.append(compose(whole, ahead.vectors))
+        misses.append(flow.consistency + warp(ahead.consistency, whole, method="linear"))
+    straight = whole * np.float32(share)
+    variance = np.zeros(straight.shape[:2], np.float32)
     if len(numbers) == 2:
-        return Track(flow=flow, displacement=straight, doubt=still)
+        return Track(flow=flow, whole=whole, displacement=straight, doubt=variance)
     weights = kriging_weights(times[numbers], target)[1:]
     weights[0] -= share
     bend = np.zeros_like(straight)
-    variance = still.copy()
     for weight, place, miss in zip(weights, places, misses, strict=True):
         bend += np.float32(weight) * place
-        variance += np.float32(weight**2) * (_FLOW_SD**2 + np.square(np.minimum(miss, 20.0)))
+        error = np.square(_MISS_SD * np.minimum(miss, 20.0))
+        variance += np.float32(weight**2) * (error + np.float32(_FLOW_SD**2))
     kept = bend_kept(bend, variance)
     displacement = straight + kept[..., None] * bend
-    doubt = np.sqrt(kept * variance + (kept * (1.0 - kept)) * np.square(bend).sum(axis=2))
-    return Track(flow=flow, displacement=displacement, doubt=doubt.astype(np.float32))
+    doubt = np.sqrt(
+        kept * variance + (kept * (1.0 - kept)) * (np.square(bend[..., 0]) + np.square(bend[..., 1]))
+    )
+    return Track(flow=flow, whole=whole, displacement=displacement, doubt=doubt.astype(np.float32))
+
+
+def _past_hidden(flow: Flow, behind: Flow, steps: float) -> Floats:
+    """The way ``(h, w, 2)`` to the other frame, for pixels hidden there by going on as they came.
+
+    What is hidden in the other frame has no match in it, but mostly one in the frame before.
+    """
+    hidden = -np.expm1(-np.square(flow.consistency / np.float32(_HIDDEN)))
+    known = np.exp(-np.square(behind.consistency / np.float32(_KNOWN)))
+    onward = behind.vectors * np.float32(-steps)
+    return np.asarray(flow.vectors + (hidden * known)[..., None] * (onward - flow.vectors))
 
 
 def bend_kept(bend: Floats, variance: Floats) -> Floats:
@@ -116,7 +140,7 @@ def bend_kept(bend: Floats, variance: Floats) -> Floats:
     """
     trust = 1.0 / variance
     trust_mean = _around(trust)
-    power = _around(np.square(bend).sum(axis=2) * trust) / trust_mean
+    power = _around((np.square(bend[..., 0]) + np.square(bend[..., 1])) * trust) / trust_mean
     signal = np.maximum(power - 2.0 / trust_mean, 0.0)
     return np.asarray(signal / (signal + 2.0 * variance), dtype=np.float32)
 

@@ -274,7 +274,9 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
 
 def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) -> str:
     """The frames in the space of pictures, and their latent positions."""
-    if len(shown) < 3 or not frames or "origin" not in frames[0]:
+    positions = [frames[kept.index].get("x") if kept.index < len(frames) else None for kept in shown]
+    if len(shown) < 3 or 2 * sum(position is not None for position in positions) < len(shown):
+        # Along motion there is no latent coordinate, and no curve to show.
         return ""
     made = np.stack([kept.small_after.ravel() for kept in shown])
     blank = np.full(made.shape[1], np.nan, np.float32)
@@ -288,7 +290,6 @@ def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) ->
                 for k in shown
             ]
         )
-    positions = [frames[kept.index].get("x") if kept.index < len(frames) else None for kept in shown]
     # Each shot has a curve of its own: across cuts only time orders the frames.
     latent = not cuts and all(position is not None for position in positions)
     order = (

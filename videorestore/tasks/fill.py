@@ -21,7 +21,7 @@ LONGEST_GAP = 240
 
 def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
-    found = scan(source, options.span, progress)
+    found = scan(source, options.span, progress, without=frozenset(options.missing or ()))
     missing = worthless_frames(found, options.missing)
     choice = choose(source, found, options, "interpolate", found.noise, progress, avoid=missing)
     insertions = options.insert

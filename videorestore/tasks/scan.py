@@ -128,8 +128,20 @@ def shrink(image: FloatArray, side: int) -> FloatArray:
     return np.asarray(small.reshape(size[1], size[0], *image.shape[2:]), np.float32)
 
 
-def scan(source: Source, span: Span | None = None, progress: Progress = silent) -> Scan:
-    """Look at every frame once, small, and at a few in full."""
+def scan(
+    source: Source,
+    span: Span | None = None,
+    progress: Progress = silent,
+    *,
+    without: frozenset[int] = frozenset(),
+) -> Scan:
+    """Look at every frame once, small, and at a few in full.
+
+    Parameters
+    ----------
+    without : frozenset of int
+        Frames that are known to be worthless.
+    """
     progress("counting frames", 0, 0)
     index = source.index()
     if len(index) == 0:
@@ -138,9 +150,14 @@ def scan(source: Source, span: Span | None = None, progress: Progress = silent) 
     total = stop - start
 
     def thumbnails() -> Iterator[FloatArray]:
+        last: FloatArray | None = None
         for k, frame in enumerate(source.frames(start, stop)):
             progress("looking for cuts and bad frames", k, total)
-            yield shrink(colour.working(frame), THUMBNAIL)
+            known_bad = frame.status != "good" or frame.index in without
+            if not known_bad or last is None:
+                # What is known to be bad shows as a repeat and cannot be taken for a cut.
+                last = np.nan_to_num(shrink(colour.working(frame), THUMBNAIL), nan=128.0)
+            yield last
 
     found = _shifted(survey(thumbnails(), index.times[start:stop]), start)
     shots = shots_between(found.cuts, start, stop)

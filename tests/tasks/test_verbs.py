@@ -1,0 +1,155 @@
+"""Every verb on planted damage: what was asked for is mended, the rest is not touched."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import videorestore as vr
+
+
+def drifting(n=14, height=48, width=64, channels=3, seed=0, step=1.5):
+    """A smooth random texture that drifts, uint8; the same content moves through every frame."""
+    from scipy.ndimage import gaussian_filter, map_coordinates
+
+    rng = np.random.default_rng(seed)
+    canvas = gaussian_filter(rng.standard_normal((height + 40, width + 60, channels)), (2.5, 2.5, 0))
+    canvas = 128 + 45 * canvas / canvas.std()
+    rows, columns = np.mgrid[0:height, 0:width].astype(float)
+    frames = [
+        np.stack(
+            [
+                map_coordinates(canvas[..., c], [rows + 8 + 0.4 * k, columns + 8 + step * k], order=3)
+                for c in range(channels)
+            ],
+            axis=-1,
+        )
+        for k in range(n)
+    ]
+    return np.clip(np.rint(np.stack(frames)), 0, 255).astype(np.uint8)
+
+
+def psnr(a, b):
+    return 10 * np.log10(255**2 / np.mean((a.astype(float) - b.astype(float)) ** 2))
+
+
+@pytest.fixture(scope="module")
+def clip():
+    return drifting()
+
+
+def origins(result):
+    return [f["origin"] for f in result.record["frames"]]
+
+
+def test_fill_makes_the_missing_frames_and_keeps_the_others(clip):
+    damaged = clip.copy()
+    damaged[[5, 9]] = 0
+    before = damaged.copy()
+    result = vr.fill(damaged, missing=(5, 9), model="motion")
+    assert np.array_equal(damaged, before)
+    assert origins(result) == ["filled" if k in (5, 9) else "kept" for k in range(14)]
+    kept = [k for k in range(14) if k not in (5, 9)]
+    assert np.array_equal(result.clip.frames[kept], clip[kept])
+    assert psnr(result.clip.frames[[5, 9]], clip[[5, 9]]) > 30
+    assert result.sd[5].mean() > 0 and not result.sd[0].any()
+
+
+def test_fill_finds_black_frames_itself(clip):
+    damaged = clip.copy()
+    damaged[6] = 0
+    result = vr.fill(damaged, model="motion")
+    assert [k for k, o in enumerate(origins(result)) if o == "filled"] == [6]
+
+
+def test_insert_moves_what_follows(clip):
+    result = vr.fill(np.delete(clip, [6, 7], axis=0), missing=(), insert="2@5", model="motion")
+    assert len(result.clip) == 14
+    assert origins(result)[6:8] == ["interpolated"] * 2
+    assert result.record["inserted"][0] | {"after": 5, "count": 2} == result.record["inserted"][0]
+    assert psnr(result.clip.frames[6:8], clip[6:8]) > 28
+    assert result.clip.times == tuple(Fraction(k, 25) for k in range(14))
+
+
+@pytest.mark.parametrize("model", ["motion", "curve"])
+def test_upsample_keeps_the_originals(clip, model):
+    result = vr.upsample(clip[::2], factor=2, model=model)
+    assert len(result.clip) == 13
+    assert np.array_equal(result.clip.frames[::2], clip[::2])
+    assert origins(result)[:2] == ["kept", "interpolated"]
+
+
+def test_upsample_beats_blending(clip):
+    result = vr.upsample(clip[::2], factor=2, model="motion")
+    made = result.clip.frames[1::2]
+    blend = (clip[:-2:2].astype(float) + clip[2::2]) / 2
+    assert psnr(made[1:-1], clip[3:11:2]) > psnr(blend[1:-1], clip[3:11:2]) + 4
+
+
+def test_denoise_takes_most_of_the_noise_away(clip):
+    rng = np.random.default_rng(5)
+    noisy = np.clip(np.rint(clip + 15 * rng.standard_normal(clip.shape)), 0, 255).astype(np.uint8)
+    result = vr.denoise(noisy, model="motion", quality="fast")
+    assert set(origins(result)) == {"denoised"}
+    assert result.record["noise_sd"] == pytest.approx(15, rel=0.15)
+    assert psnr(result.clip.frames, clip) > psnr(noisy, clip) + 5
+
+
+def test_inpaint_changes_nothing_outside_the_mask(clip):
+    mask = np.zeros(clip.shape[:3], bool)
+    mask[4:7, 10:22, 20:34] = True
+    damaged = clip.copy()
+    damaged[mask] = 255
+    result = vr.inpaint(damaged, mask=mask, model="motion")
+    assert np.array_equal(result.clip.frames[~mask], clip[~mask])
+    assert psnr(result.clip.frames[mask], clip[mask]) > 25
+    assert origins(result) == ["mended" if 4 <= k < 7 else "kept" for k in range(14)]
+
+
+def test_nan_needs_no_mask(clip):
+    frames = clip.astype(np.float32) / 255
+    frames[3, 5:9, 5:9] = np.nan
+    result = vr.inpaint(frames, model="motion")
+    assert np.isfinite(result.clip.frames).all()
+    known = np.isfinite(frames)
+    assert np.array_equal(result.clip.frames[known], frames[known])
+
+
+def test_reorder_up_to_reversal(clip):
+    order = np.random.default_rng(2).permutation(14)
+    first = int(np.flatnonzero(order == 0)[0])
+    result = vr.reorder(clip[order], first=first)
+    assert [int(order[k]) for k in result.record["order"]] == list(range(14))
+    assert np.array_equal(result.clip.frames, clip)
+
+
+def test_restore_leaves_a_clean_clip_alone(clip):
+    result = vr.restore(clip, model="motion")
+    assert set(origins(result)) == {"kept"}
+    assert np.array_equal(result.clip.frames, clip)
+
+
+def test_range_holds_just_these_frames(clip):
+    result = vr.upsample(clip, factor=2, range="4:8", model="motion")
+    assert len(result.clip) == 7
+    assert np.array_equal(result.clip.frames[::2], clip[4:8])
+    assert result.clip.times[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "words"),
+    [
+        ("fill", {"missing": (99,)}, "--missing must name frames"),
+        ("fill", {"missing": tuple(range(14))}, "some frames must be good"),
+        ("fill", {"missing": (), "insert": "3@13"}, "--insert must name a frame"),
+        ("inpaint", {"mask": np.ones((48, 64), bool)}, "everything is masked"),
+        ("inpaint", {"mask": np.ones((40, 64), bool)}, "mask must have shape"),
+        ("inpaint", {}, "which pixels are missing"),
+        ("upsample", {"factor": 2, "range": "9:40"}, "--range must name frames"),
+        ("reorder", {"first": 20}, "--first must name"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_line(clip, verb, options, words):
+    with pytest.raises(vr.VideoRestoreError, match=words) as caught:
+        getattr(vr, verb)(clip, **options)
+    assert "\n" not in str(caught.value)
