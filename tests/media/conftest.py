@@ -15,9 +15,11 @@ from videorestore.media.pipe import ffmpeg
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     """``make("name.mkv", "-f", "lavfi", ...)`` runs FFmpeg once per name and gives the file."""
     folder = tmp_path_factory.mktemp("clips")
+    made: dict[str, tuple[str, ...]] = {}
 
     def run(name: str, *arguments: str) -> Path:
         path = folder / name
+        assert made.setdefault(name, arguments) == arguments, f"two clips are called {name}"
         if not path.exists():
             command = [ffmpeg(), "-v", "error", "-nostdin", "-y", *arguments, f"file:{path}"]
             subprocess.run(command, check=True, cwd=folder, timeout=60)

@@ -287,7 +287,7 @@ def test_sound_that_begins_before_zero(make: Make, tmp_path: Path) -> None:
 
 def test_offset_between_sound_and_picture_is_kept(make: Make, tmp_path: Path) -> None:
     path = make(
-        "late.mkv",
+        "late_picture.mkv",
         "-itsoffset",
         "0.2",
         *picture(),

@@ -18,6 +18,12 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.curve.fit import CurveFit, fit_curve
 from videorestore.errors import InputError
 
+_CONTRAST = 6.0
+"""Root mean square error to which better guesses are scaled before they are fused."""
+
+_POOR = 2.0
+"""Guesses whose mean squared error is so many times that of the best are left out."""
+
 _Doubles = NDArray[np.float64]
 
 
@@ -137,10 +143,24 @@ def complete(
     variance = np.zeros(mask.shape, np.float32)
     if doubtful is not None:
         variance = np.where(doubtful, np.float32(400), variance)
-    options = [Guess(pixels=np.asarray(g, np.float32), trust=trust, variance=variance) for g in guesses]
-    mean, spread = fuse(held, known, options, spatial, spatial_sd)
-    mean = np.where(known[..., None], np.asarray(frame, np.float32), mean)
-    return mean, np.sqrt(np.maximum(spread, 0)).astype(np.float32)
+    # The fusion's regularisation is set for errors of some levels; on a clip known better than that the same
+    # picture with more contrast is mended and scaled back.
+    errors = [float(np.mean(np.square((g - held)[known]))) for g in guesses]
+    least = min(errors)
+    gain = np.float32(np.clip(_CONTRAST / max(np.sqrt(least), 1e-3), 1, 8))
+    # Deep in a hole nothing nearby tells the guesses apart: there the whole picture does.
+    options = [
+        Guess(
+            pixels=gain * np.asarray(g, np.float32),
+            trust=trust,
+            variance=variance + gain**2 * np.float32(error - least),
+        )
+        for g, error in zip(guesses, errors)
+        if error < _POOR * least + 1e-6
+    ]
+    mean, spread = fuse(gain * held, known, options, gain * spatial, gain * spatial_sd)
+    mean = np.where(known[..., None], np.asarray(frame, np.float32), mean / gain)
+    return mean, (np.sqrt(np.maximum(spread, 0)) / gain).astype(np.float32)
 
 
 def place(
@@ -194,14 +214,15 @@ def place(
             yield block
 
     placements = fit.model.place_stream(chunks, flat)
-    near, typical = _nearest(frames, fit, flat)
-    usual = float(np.sqrt(np.mean([e * e for e in _own_errors(frames, fit)])))
+    alike = _likeness(frames, fit, flat)
+    usual = float(np.sqrt(np.mean(np.square(_own_errors(frames, fit)))))
     rng = np.random.default_rng(seed)
     placed: list[Placed] = []
     for k, placement in enumerate(placements):
-        x = _best_position(frames, fit, flat[k], float(placement.mode()), near[k])
+        mode = float(placement.mode())
+        pair = _best_pair(fit, mode, alike.error[k])
+        guesses, x = _guesses(frames, fit, mode, pair, float(alike.share[k, pair]), seen[k])
         _, x_sd = placement.moments()
-        guesses, index = _guesses(frames, fit, x)
         if method == "mh":
             draws = np.asarray(placement.sample(200, rng).x)[::10]
             x_sd = float(np.std(draws))
@@ -209,36 +230,68 @@ def place(
             close = draws[np.abs(draws - x) < 5 * x_sd + 1e-6]
             if len(close):
                 guesses[0] = fit.predict(frames, close)[0].mean(axis=0)
-        error = guesses[0].reshape(-1) - flat[k]
-        misfit = float(np.sqrt(np.nanmean(np.square(error))))
+        misfit = min(float(np.sqrt(np.nanmean(np.square(guess - seen[k])))) for guess in guesses)
         frame, sd = complete(np.asarray(loose[k], np.float32), masks[k], guesses)
-        foreign = misfit > 2.5 * usual + 2 and misfit > 0.6 * typical
+        foreign = misfit > 2.5 * usual + 2 and misfit > 0.6 * alike.typical
+        spare = 0.25 * abs(float(fit.x[(pair + 1) % len(fit.x)] - fit.x[pair])) if pair + 1 < len(fit.x) else 0.0
         placed.append(
             Placed(
-                x=x, x_sd=float(x_sd), index=index, frame=frame, sd=sd, misfit=misfit, refused=bool(refuse and foreign)
+                x=x,
+                x_sd=float(x_sd) if np.isfinite(x_sd) else spare,
+                index=pair + 1,
+                frame=frame,
+                sd=sd,
+                misfit=misfit,
+                refused=bool(refuse and foreign),
             )
         )
     return placed
 
 
-def _nearest(frames: Any, fit: CurveFit, flat: FloatArray) -> tuple[_Doubles, float]:
-    """Mean squared differences ``(m, n)`` between loose frames and those of the fit where both are seen, and the
-    median rms difference between two frames of the fit."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Likeness:
+    """How loose frames compare with those of the fit at the pixels that they show.
+
+    Attributes
+    ----------
+    share, error : ndarray, shape (m, n - 1)
+        For each pair of frames in a row (on a closed curve also the last and the first): where between them the
+        straight line comes nearest to the loose frame, and its mean squared error there.
+    typical : float
+        Median rms difference between two frames of the fit.
+    """
+
+    share: _Doubles
+    error: _Doubles
+    typical: float
+
+
+def _likeness(frames: Any, fit: CurveFit, flat: FloatArray) -> _Likeness:
     seen = ~np.isnan(flat)
     zero = np.where(seen, flat, np.float32(0))
-    total = np.zeros((len(flat), len(fit.rows)))
-    gram = np.zeros((len(fit.rows), len(fit.rows)))
+    n = len(fit.rows)
+    total = np.zeros((len(flat), n))
+    steps = np.zeros((len(flat), n))
+    gram = np.zeros((n, n))
     values = 0
     for _, _, block, columns in fit.strips(frames):
         s, z = seen[:, columns].astype(np.float32), zero[:, columns]
         total += (np.square(z) * s).sum(axis=1)[:, None] - 2 * z @ block.T + s @ np.square(block).T
+        steps += s @ np.square(np.roll(block, -1, axis=0) - block).T
         gram += block @ block.T
         values += block.shape[1]
-    count = seen.sum(axis=1)[:, None]
+    count = np.maximum(seen.sum(axis=1), 1)[:, None]
+    total, steps = np.maximum(total, 0) / count, steps / count
+    after = np.roll(total, -1, axis=1)
+    safe = np.maximum(steps, 1e-12)
+    share = np.clip((total - after + steps) / (2 * safe), 0, 1)
+    error = total + share * (after - total - steps) + share * share * steps
+    if not fit.closed:
+        share, error = share[:, :-1], error[:, :-1]
     size = np.diag(gram)
     pairs = np.maximum(size[:, None] + size[None, :] - 2 * gram, 0) / values
-    upper = np.sqrt(pairs[np.triu_indices(len(fit.rows), 1)])
-    return np.maximum(total, 0) / np.maximum(count, 1), float(np.median(upper))
+    upper = np.sqrt(pairs[np.triu_indices(n, 1)])
+    return _Likeness(share=share, error=error, typical=float(np.median(upper)))
 
 
 def _own_errors(frames: Any, fit: CurveFit, count: int = 12) -> list[float]:
@@ -254,51 +307,57 @@ def _own_errors(frames: Any, fit: CurveFit, count: int = 12) -> list[float]:
     return [float(np.sqrt(t / values)) for t in total]
 
 
-def _best_position(frames: Any, fit: CurveFit, flat: FloatArray, mode: float, difference: _Doubles) -> float:
-    """The posterior mode, unless the frames that look most alike lie elsewhere and explain the seen pixels better."""
-    best = int(np.argmin(difference))
-    beside = int(np.argmin(np.abs(fit.x - mode)))
-    if abs(best - beside) <= 2:
-        return mode
-    low, high = fit.x[max(best - 1, 0)], fit.x[min(best + 1, len(fit.x) - 1)]
-    trial = np.append(np.linspace(low, high, 9), mode)
-    mean, _ = fit.predict(frames, trial)
-    error = np.nanmean(np.square(mean.reshape(len(trial), -1) - flat), axis=1)
-    return float(trial[int(np.argmin(error))])
+def _best_pair(fit: CurveFit, mode: float, error: _Doubles) -> int:
+    """The pair of frames that a loose one lies between: the posterior mode's, unless another explains it better."""
+    pair = int(np.searchsorted(fit.x, mode)) - 1
+    pair = pair % len(fit.x) if fit.closed else min(max(pair, 0), len(error) - 1)
+    best = int(np.argmin(error))
+    return best if error[pair] > 1.1 * error[best] else pair
 
 
-def _guesses(frames: Any, fit: CurveFit, x: float) -> tuple[list[FloatArray], int]:
-    """The curve and motion between the frames around a position, and how many frames come before it."""
+def _guesses(
+    frames: Any, fit: CurveFit, mode: float, pair: int, share: float, seen: FloatArray
+) -> tuple[list[FloatArray], float]:
+    """What the curve, motion and a straight blend say between two frames, and the latent position found there.
+
+    Parameters
+    ----------
+    mode : float
+        Mode of the posterior of the position.
+    pair : int
+        The loose frame lies between this frame of the fit and the next.
+    share : float
+        Where between them, by the straight line.
+    seen : ndarray, shape (height, width, channels)
+        The loose frame, NaN where it is not seen.
+    """
+    from videorestore.motion.interpolate import interpolate
+
     n = len(fit.x)
-    index = int(np.searchsorted(fit.x, x))
-    if fit.closed:
-        order = [(index - 2) % n, (index - 1) % n, index % n, (index + 1) % n]
-        at = [fit.x[k] + shift for k, shift in zip(order, _turns(order, index, n))]
-    else:
-        first = min(max(index - 2, 0), max(n - 4, 0))
-        order = list(range(first, min(first + 4, n)))
-        at = [float(fit.x[k]) for k in order]
-    keep = [0] + [k for k in range(1, len(order)) if at[k] > at[k - 1] + 1e-9]
-    window = np.stack([np.asarray(frames[int(fit.rows[order[k]])], np.float32) for k in keep])
-    clock = np.array([at[k] for k in keep])
-    guesses = [fit.predict(frames, np.array([x]))[0][0]]
-    if len(keep) >= 2:
-        from videorestore.motion.interpolate import interpolate
-
-        inside = float(np.clip(x, clock[0], clock[-1]))
-        # Positions are small numbers; motion between frames is measured in frames.
-        scale = (len(clock) - 1) / (clock[-1] - clock[0])
-        moved = interpolate(window, (clock - clock[0]) * scale, np.array([(inside - clock[0]) * scale]))
-        guesses.append(np.asarray(moved.frames[0], np.float32))
-        j = int(np.clip(np.searchsorted(clock, inside), 1, len(clock) - 1))
-        share = (inside - clock[j - 1]) / (clock[j] - clock[j - 1])
-        guesses.append(((1 - share) * window[j - 1] + share * window[j]).astype(np.float32))
-    return guesses, index
-
-
-def _turns(order: list[int], index: int, n: int) -> list[float]:
-    """Whole turns to add so that positions around a cut rise."""
-    return [(-1.0 if index - 2 + k < 0 else 1.0 if index - 2 + k >= n else 0.0) for k in range(len(order))]
+    around = [pair - 1, pair, pair + 1, pair + 2]
+    if not fit.closed:
+        around = [k for k in around if 0 <= k < n]
+    at = np.array([fit.x[k % n] + k // n for k in around])
+    low, high = fit.x[pair], fit.x[(pair + 1) % n] + (pair + 1) // n
+    inside = low < mode < high
+    place = (mode - low) / (high - low) if inside and high > low else share
+    keep = [j for j in range(len(around)) if j == 0 or at[j] > at[j - 1] + 1e-9]
+    window = np.stack([np.asarray(frames[int(fit.rows[around[j] % n])], np.float32) for j in keep])
+    clock = np.array([around[j] - pair for j in keep], np.float64)
+    first = np.asarray(frames[int(fit.rows[pair])], np.float32)
+    second = np.asarray(frames[int(fit.rows[(pair + 1) % n])], np.float32)
+    guesses: list[FloatArray] = []
+    if len(keep) >= 2 and clock[0] <= 0 and clock[-1] >= 1:
+        trial = np.unique(np.clip(np.append(np.arange(0.05, 1, 0.1), place), 0.02, 0.98))
+        moved = interpolate(window, clock, trial).frames
+        error = np.nanmean(np.square(moved - seen), axis=(1, 2, 3))
+        best = int(np.argmin(error))
+        guesses.append(np.asarray(moved[best], np.float32))
+        if not inside:
+            place = float(trial[best])
+    x = float(low + place * (high - low))
+    curve = fit.predict(frames, np.array([x % 1.0 if fit.closed else x]))[0][0]
+    return [curve, *guesses, ((1 - share) * first + share * second).astype(np.float32)], x
 
 
 def _between(filled: FloatArray, clock: _Doubles, time: float, *, skip: int) -> FloatArray | None:

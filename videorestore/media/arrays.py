@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -52,6 +53,7 @@ class ArraySource(Source):
         info: ClipInfo | None = None,
     ) -> None:
         name = path or "the array"
+        axes = array.ndim
         if array.ndim == 3:
             array = array[:, :, :, None]
         if array.ndim != 4 or array.shape[3] not in (1, 2, 3, 4) or 0 in array.shape:
@@ -77,7 +79,7 @@ class ArraySource(Source):
             raise InputError(
                 "times must increase from frame to frame, found one that does not; sort the frames."
             )
-        self.info = _array_info(info, self._format, rate, path)
+        self.info = _array_info(info, self._format, rate, path, axes)
 
     @classmethod
     def from_file(cls, path: str, *, fps: Fraction) -> ArraySource:
@@ -132,10 +134,12 @@ def _durations_of(times: tuple[Fraction, ...], fps: Fraction) -> tuple[Fraction,
 
 
 def _array_info(
-    info: ClipInfo | None, pixel: PixelFormat, rate: tuple[Fraction | None, bool], path: str | None
+    info: ClipInfo | None,
+    pixel: PixelFormat,
+    rate: tuple[Fraction | None, bool],
+    path: str | None,
+    axes: int,
 ) -> ClipInfo:
     if info is None:
-        return ClipInfo(format=pixel, fps=rate[0], vfr=rate[1], path=path)
-    from dataclasses import replace
-
+        return ClipInfo(format=pixel, fps=rate[0], vfr=rate[1], path=path, extra={"axes": axes})
     return replace(info, format=pixel, fps=rate[0], vfr=rate[1], matrix_known=True)

@@ -6,15 +6,19 @@ import os
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from videorestore.clip import Frame
+import numpy as np
+
+from videorestore.clip import Frame, Samples
+from videorestore.colour import to_rgb
 from videorestore.errors import MediaWriteError
 from videorestore.media.outputs import OutputShape
 from videorestore.media.pipe import RawPipe
 from videorestore.media.pixels import pipeable
-from videorestore.media.segments import Segment
+from videorestore.media.segments import Segment, segment_frames
 from videorestore.media.video import VideoSource
 
 _TICK = Fraction(1, 100)
+_COLOURS = 256
 
 
 def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> list[str]:
@@ -26,22 +30,16 @@ def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> lis
         Notes.
     """
     palette = part + ".palette.png"
-    alpha = shape.info.format.alpha
-    transparent = "1" if alpha else "0"
     try:
-        chain = f"palettegen=stats_mode=full:reserve_transparent={transparent}"
-        first = [
-            "-vf",
-            chain,
-            "-frames:v",
-            "1",
-            "-update",
-            "1",
-            "-f",
-            "image2",
-            f"file:{os.path.abspath(palette)}",
-        ]
-        _feed(segments, shape, first, "find the palette")
+        colours = None if shape.info.format.alpha else _all_colours(segments)
+        if colours is not None:
+            _write_palette(colours, palette)
+        else:
+            transparent = int(shape.info.format.alpha)
+            chain = f"palettegen=stats_mode=full:reserve_transparent={transparent}"
+            target = f"file:{os.path.abspath(palette)}"
+            first = ["-vf", chain, "-frames:v", "1", "-update", "1", "-f", "image2", target]
+            _feed(segments, shape, first, "find the palette")
         last = max(1, round(segments[-1].durations[-1] / _TICK))
         second = [
             "-i",
@@ -56,7 +54,36 @@ def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> lis
         if os.path.exists(palette):
             os.remove(palette)
     _verify(part, stamps)
+    if colours is not None:
+        return ["a GIF holds times in hundredths of a second"]
     return ["a GIF holds 256 colours and times in hundredths of a second"]
+
+
+def _all_colours(segments: Sequence[Segment]) -> Samples | None:
+    """All colours of the clip ``(n, 3)`` where a GIF can hold each of them, else None."""
+    found = np.empty(0, np.uint32)
+    for frame in _frames(segments):
+        picture = to_rgb(frame)
+        if picture.dtype != np.uint8:
+            return None
+        wide = np.broadcast_to(picture, (*picture.shape[:2], 3)).astype(np.uint32)
+        codes = wide[:, :, 0] << 16 | wide[:, :, 1] << 8 | wide[:, :, 2]
+        found = np.union1d(found, codes)
+        if found.size > _COLOURS:
+            return None
+    return np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1).astype(np.uint8)
+
+
+def _write_palette(colours: Samples, path: str) -> None:
+    import cv2
+
+    table = np.resize(colours[-1:], (_COLOURS, 3))
+    table[: len(colours)] = colours
+    done, data = cv2.imencode(".png", np.ascontiguousarray(table[:, ::-1].reshape(16, 16, 3)))
+    if not done:
+        raise MediaWriteError("the palette must encode as PNG, it did not; choose another output.")
+    with open(path, "wb") as file:
+        file.write(data.tobytes())
 
 
 def _stamps(segments: Sequence[Segment]) -> list[int]:
@@ -71,8 +98,7 @@ def _stamps(segments: Sequence[Segment]) -> list[int]:
 
 def _frames(segments: Sequence[Segment]) -> Iterator[Frame]:
     for segment in segments:
-        with VideoSource(segment.path) as source:
-            yield from source.frames()
+        yield from segment_frames(segment)
 
 
 def _feed(segments: Sequence[Segment], shape: OutputShape, arguments: list[str], what: str) -> list[int]:

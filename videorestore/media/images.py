@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from videorestore.errors import MediaReadError
 from videorestore.media.source import FrameIndex, Source, even_times
 
 _NUMBER = re.compile(r"(\d+)")
+_EXTRA_SAMPLES, _MULTIPLIED, _SEPARATE = 338, 1, 2  # a tag of TIFF and two of its values
 _LARGEST_GAP = 10_000
 """More numbers than this between two files are a date or an identifier, not a gap."""
 
@@ -297,7 +298,11 @@ class PagedSource(_StillSource):
             raise MediaReadError(
                 f"{path} must be a TIFF file with at least one page, found none; check the file."
             )
+        self._straight: Samples | None = None
         first = self._page(0)
+        if first is not None and first.shape[2] == 4 and first.dtype == np.uint8:
+            self._straight = _with_plain_alpha(path)
+            first = self._page(0)
         if first is None:
             raise MediaReadError(
                 f"{path} must hold pages that can be decoded, the first cannot; check the file."
@@ -307,8 +312,12 @@ class PagedSource(_StillSource):
     def _page(self, number: int) -> Samples | None:
         import cv2
 
+        flags = cv2.IMREAD_UNCHANGED
         try:
-            done, pages = cv2.imreadmulti(str(self.path), start=number, count=1, flags=cv2.IMREAD_UNCHANGED)
+            if self._straight is not None:
+                done, pages = cv2.imdecodemulti(self._straight, flags, range=(number, number + 1))
+            else:
+                done, pages = cv2.imreadmulti(str(self.path), start=number, count=1, flags=flags)
         except cv2.error:
             return None
         return rgb_order(pages[0]) if done and pages else None
@@ -323,3 +332,32 @@ class PagedSource(_StillSource):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"container": "tiff", "pages": self._count}
+
+
+def _with_plain_alpha(path: str) -> Samples:
+    """The bytes of a TIFF file, its alpha marked as already multiplied in.
+
+    OpenCV multiplies 8-bit colours with an alpha that is marked as separate, which cannot be undone; under the other
+    mark it leaves the samples as they are.
+    """
+    data = np.fromfile(path, np.uint8)
+    order: Literal["little", "big"] = "little" if data[0] == ord("I") else "big"
+
+    def number(place: int, size: int) -> int:
+        return int.from_bytes(data[place : place + size].tobytes(), order)
+
+    big = number(2, 2) == 43
+    count_size, entry, link = (8, 20, 8) if big else (2, 12, 4)
+    place = number(8, 8) if big else number(4, 4)
+    seen = set()
+    while 0 < place < data.size - count_size and place not in seen:
+        seen.add(place)
+        entries = number(place, count_size)
+        for k in range(entries):
+            at = place + count_size + k * entry
+            value = at + entry - link
+            if number(at, 2) == _EXTRA_SAMPLES and number(value, 2) == _SEPARATE:
+                data[value : value + 2] = np.frombuffer(_MULTIPLIED.to_bytes(2, order), np.uint8)
+        after = place + count_size + entries * entry
+        place = number(after, link) if after + link <= data.size else 0
+    return data

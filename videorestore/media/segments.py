@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from videorestore.clip import Frame
 from videorestore.errors import MediaWriteError
+from videorestore.media.arrays import ArraySource
 from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
 from videorestore.media.outputs import OutputShape, kind_of
 from videorestore.media.pipe import RawPipe
+from videorestore.media.source import Source
+from videorestore.media.stills import ArrayWriter
 from videorestore.media.target import write_error
+from videorestore.media.video import VideoSource
 
 _SIDECAR = ".times"
 
@@ -61,11 +65,17 @@ class SegmentWriter:
 
     def __init__(self, path: str, output: str, shape: OutputShape, options: SinkOptions) -> None:
         self.path = path
-        self.encoding = encoding_for(output, shape, options)
         self._part = path + ".part"
         self._times: list[Fraction] = []
         self._durations: list[Fraction] = []
-        encoding = self.encoding
+        self._array: ArrayWriter | None = None
+        self._pipe: RawPipe | None = None
+        self.encoding: Encoding | None = None
+        if shape.info.format.depth == 32 and not kind_of(output).video:
+            # No codec keeps every bit of a float.
+            self._array = ArrayWriter(path, shape)
+            return
+        self.encoding = encoding = encoding_for(output, shape, options)
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
         arguments += ["-fps_mode", "passthrough", "-f", "matroska", f"file:{os.path.abspath(self._part)}"]
         self._pipe = RawPipe(
@@ -83,7 +93,10 @@ class SegmentWriter:
             raise MediaWriteError(
                 f"times must increase from frame to frame, got {frame.time} after {self._times[-1]}; sort the frames."
             )
-        self._pipe.write(frame)
+        if self._array is not None:
+            self._array.write(frame)
+        if self._pipe is not None:
+            self._pipe.write(frame)
         self._times.append(frame.time)
         self._durations.append(frame.duration)
 
@@ -92,22 +105,23 @@ class SegmentWriter:
         if not self._times:
             self.abort()
             raise MediaWriteError("there must be at least one frame to write, got none; check the range.")
+        encoding = self.encoding
+        segment = Segment(
+            path=self.path,
+            times=tuple(self._times),
+            durations=tuple(self._durations),
+            notes=encoding.notes if encoding else (),
+            losses=encoding.losses if encoding else (),
+        )
         try:
-            self._pipe.finish()
-            stamps = packet_stamps(self._part)
-            if len(stamps) != len(self._times):
-                raise MediaWriteError(
-                    f"the encoder must give {len(self._times)} frames, it gave {len(stamps)}; try another codec."
-                )
-            segment = Segment(
-                path=self.path,
-                times=tuple(self._times),
-                durations=tuple(self._durations),
-                notes=self.encoding.notes,
-                losses=self.encoding.losses,
-            )
+            if self._pipe is not None:
+                self._pipe.finish()
+                self._count_packets()
             _write_sidecar(segment)
-            os.replace(self._part, self.path)
+            if self._array is not None:
+                self._array.finish()
+            else:
+                os.replace(self._part, self.path)
         except OSError as error:
             self.abort()
             raise write_error(error) from error
@@ -116,9 +130,19 @@ class SegmentWriter:
             raise
         return segment
 
+    def _count_packets(self) -> None:
+        found = len(packet_stamps(self._part))
+        if found != len(self._times):
+            raise MediaWriteError(
+                f"the encoder must give {len(self._times)} frames, it gave {found}; try another codec."
+            )
+
     def abort(self) -> None:
         """End without a result and leave nothing behind."""
-        self._pipe.kill()
+        if self._pipe is not None:
+            self._pipe.kill()
+        if self._array is not None:
+            self._array.abort()
         for leftover in (self._part, self._part + _SIDECAR):
             if os.path.exists(leftover):
                 os.remove(leftover)
@@ -154,6 +178,21 @@ def write_segment(
         writer.abort()
         raise
     return writer.close()
+
+
+def segment_frames(segment: Segment) -> Iterator[Frame]:
+    """The frames of a segment that was kept without loss, at their times in the output."""
+    with open(segment.path, "rb") as file:
+        is_array = file.read(6) == b"\x93NUMPY"
+    source: Source
+    if is_array:
+        source = ArraySource.from_file(segment.path, fps=Fraction(25))
+    else:
+        source = VideoSource(segment.path)
+    with source:
+        for frame in source.frames():
+            k = frame.index
+            yield frame.at(index=k, time=segment.times[k], duration=segment.durations[k])
 
 
 def load_segment(path: str) -> Segment:

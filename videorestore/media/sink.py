@@ -11,12 +11,11 @@ from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
 from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
-from videorestore.media.segments import Segment, SegmentWriter, load_segment, remove_segment
+from videorestore.media.segments import Segment, SegmentWriter, load_segment, remove_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
 from videorestore.media.streams import Span
 from videorestore.media.target import write_error
 from videorestore.media.verify import verify
-from videorestore.media.video import VideoSource
 
 __all__ = ["OutputShape", "Sink", "SinkOptions", "Span", "check_output", "join_segments", "open_sink"]
 
@@ -227,9 +226,8 @@ def _join_stills(segments: list[Segment], output: str, kind: OutputKind, shape: 
     writer = _STILL_WRITERS[kind.name](output, shape)
     try:
         for segment in segments:
-            with VideoSource(segment.path) as source:
-                for frame in source.frames():
-                    writer.write(frame)
+            for frame in segment_frames(segment):
+                writer.write(frame)
         writer.finish()
     except BaseException:
         writer.abort()

@@ -88,24 +88,24 @@ def plan_companions(source: Any, main: int, container: str, supported: set[str])
 
 def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
     context = stream.codec_context
-    codec = (
-        context.codec.canonical_name if context is not None and context.codec else (stream.name or "unknown")
-    )
+    codec = context.codec.canonical_name if context is not None and context.codec else "unknown"
     base = {"index": stream.index, "type": stream.type, "codec": codec}
     if stream.type == "attachment":
         if container == "matroska":
             return Companion(**base, action="attach")
         return Companion(**base, action="leave", reason=f"{container} has no attachments; use .mkv")
+    if context is None and stream.type in ("audio", "video", "subtitle"):
+        return Companion(**base, action="leave", reason="left out, its codec is not known")
     if stream.type == "audio":
         fits = codec in (_AVI_AUDIO if container == "avi" else supported)
-        if fits and context is not None and not (container == "mov" and codec in ("opus", "vorbis", "flac")):
+        if fits and not (container == "mov" and codec in ("opus", "vorbis", "flac")):
             return Companion(**base, action="copy")
         form = _AUDIO_FORM[container]
         return Companion(
             **base, action="convert", form=form, reason=f"{container} cannot hold it, encoded as {form}"
         )
     if stream.type == "subtitle":
-        if codec in supported and container != "avi" and context is not None:
+        if codec in supported and container != "avi":
             return Companion(**base, action="copy")
         if codec in _TEXT and container in _TEXT_FORM:
             form = _TEXT_FORM[container]
@@ -113,7 +113,7 @@ def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
                 **base, action="convert", form=form, reason=f"{container} cannot hold it, written as {form}"
             )
         return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it; use .mkv")
-    if stream.type == "video" and context is not None:
+    if stream.type == "video":
         cover = bool(stream.disposition & 0x400)
         holds = container in ("mp4", "mov", "matroska") or (container == "webm" and not cover)
         if codec in supported and holds:

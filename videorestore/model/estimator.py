@@ -17,7 +17,7 @@ from videorestore.model.band import Band, uncertainty_band
 from videorestore.model.fit import CurveFit, Options, fit_curve
 from videorestore.model.gram import CHUNK, Stream, columns_of
 from videorestore.model.marginal import refine
-from videorestore.model.marginal_posterior import MarginalPosterior, MarginalWeights, adopt
+from videorestore.model.marginal_posterior import MarginalPosterior, adopt
 from videorestore.model.placement import Chain, Placement, expectation_maximisation, gather
 from videorestore.model.posterior import CurvePosterior, Weights
 
@@ -214,7 +214,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel_ = fit.kernel
         self.init_ = fit.start
         self.n_iter_ = fit.n_iter
-        self._posterior: Any = CurvePosterior(fit)
+        self._posterior: CurvePosterior = CurvePosterior(fit)
 
     def _refine_marginal(self, frames: Block) -> None:
         """Integrate the positions out where dimensions are few."""
@@ -243,7 +243,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- the curve ---------------------------------------------------------------------------------
 
-    def posterior_weights(self, x: ArrayLike) -> Weights | MarginalWeights:
+    def posterior_weights(self, x: ArrayLike) -> Weights:
         """Posterior at positions ``x`` (m,) as weights for streamed pixels: see :class:`Weights`."""
         check_is_fitted(self, "fit_")
         return self._posterior.weights(np.asarray(x, dtype=np.float64))

@@ -12,7 +12,7 @@ from videorestore.model.marginal import Array, Marginal
 from videorestore.model.marginal_basis import features
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns
+from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights
 
 
 def adopt(marginal: Marginal, fit: CurveFit) -> CurveFit:
@@ -40,20 +40,15 @@ def adopt(marginal: Marginal, fit: CurveFit) -> CurveFit:
     )
 
 
-class MarginalPosterior:
+class MarginalPosterior(CurvePosterior):
     """Posterior of the curve with positions integrated out; see :class:`videorestore.model.marginal.Marginal`.
 
     The data are in it already, so that the blocks of pixels asked for elsewhere are not looked at.
     """
 
     def __init__(self, marginal: Marginal, fit: CurveFit) -> None:
+        super().__init__(fit)
         self.marginal = marginal
-        self.fit = fit
-
-    @property
-    def x(self) -> Array:
-        """Positions (u,) of the frames that count."""
-        return self.fit.x[self.fit.rows]
 
     @property
     def span(self) -> tuple[float, float]:
@@ -70,7 +65,8 @@ class MarginalPosterior:
         constant = self.fit.label < 0
         if constant.any():
             mean[:, constant], sd[:, constant] = self.fit.mean[constant], 0.0
-        return MarginalWeights(posterior=self, x=at, values=mean, spread=sd)
+        none = np.empty((0, at.size))
+        return MarginalWeights(posterior=self, x=at, matrix=none, variance=none, values=mean, spread=sd)
 
     def sample(
         self,
@@ -135,11 +131,9 @@ class MarginalPosterior:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalWeights:
-    """Mean and sd (m, d) of the curve at positions ``x`` (m,)."""
+class MarginalWeights(Weights):
+    """Mean and sd (m, d) of the curve at positions ``x`` (m,); the weights themselves are not kept."""
 
-    posterior: MarginalPosterior
-    x: Array
     values: Array
     spread: Array
 

@@ -1,146 +1,275 @@
 """Denoising of natural video: Gaussian posterior means along motion and over groups of similar patches.
 
+1. A pilot of every frame by itself (overlapped cosine blocks), motion between neighbours on it.
+2. The posterior along the motion: neighbours, warped, are weighed by how well their pilots fit; what noise is left
+   is known for every pixel and removed by cosine blocks again. This is the guide, and the result of ``fast``.
+3. Motion again on the guide, then groups of similar patches with the guide's covariance (``default``); once more
+   with that result as guide (``best``).
+
 Every output frame is a function of the frames within `REACH` of it, so a window with such a halo gives the same
-bits as the whole clip.
+bits as the whole clip. Memory is about 150 bytes per pixel and frame of the window for colour, 60 for grey.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 import cv2
+import numba
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
+from videorestore.motion._kernels_denoise import accumulate, add_tie, squared_difference
 from videorestore.motion.flow import fast_flow
 from videorestore.motion.warp import grid
-from videorestore.spatial.dct import from_planes, shrink_in_planes, to_planes, variance_from_planes, variance_to_planes
+from videorestore.spatial.dct import shrink_in_planes
 from videorestore.spatial.noise import Noise
-from videorestore.spatial.patches import restore
+from videorestore.spatial.patches import Groups, restore_patches
+from videorestore.spatial.planes import (
+    LUMA_CHROMA,
+    OPPONENT,
+    from_planes,
+    to_planes,
+    variance_from_planes,
+    variance_to_planes,
+)
+
+Quality = Literal["fast", "default", "best"]
+Flows = NDArray[np.float32]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_SMALLEST = 16
+_BOX = (7, 7)
+_A1 = np.float32(0.05)
+_A2 = np.float32(0.0)
+_ALLOWANCE = 0.05
+"""Misfit of two pilots of the same picture, in units of the noise's variance."""
+_SEVERITY = 8.0
+"""Pilots are smooth and show only a part of what differs: their misfit counts so many times."""
+_INDEPENDENT = 1.7
+"""Mean squared difference of independent noise after warping, in units of its variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
+class _Preset:
+    """``temporal``: frames on each side that are averaged; ``passes`` over groups of patches; ``step`` of the guide."""
+
     temporal: int
-    patches: int
-    group: int
+    step: int
     passes: int
-    own: int = 12
-    own_radius: int = 7
-    radius: int = 3
-    cover: int = 1
-    step: int = 6
-    tune: tuple = (0.0, 0.5, 0.02)
-    rounds: int = 1
-    ksub: tuple = (0.05, 0.05)
-    kmul: tuple = (8.0, 8.0)
-    dct1: int = 4
-    dct2: int = 2
+    groups: Groups
+
+    @property
+    def reach(self) -> int:
+        return self.temporal + self.passes * self.groups.reach
 
 
-PRESETS = {
-    "fast": Preset(temporal=4, patches=0, group=0, passes=0),
-    "default": Preset(temporal=5, patches=6, group=48, passes=1),
-    "best": Preset(temporal=5, patches=6, group=64, passes=2),
+_PRESETS: dict[str, _Preset] = {
+    "fast": _Preset(temporal=4, step=2, passes=0, groups=Groups()),
+    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=12)),
+    "best": _Preset(temporal=5, step=2, passes=2, groups=Groups(size=64, own=12, cover=2, reach=5)),
 }
-REACH = 12
+
+REACH = max(preset.reach for preset in _PRESETS.values())
+"""Frames on each side of an output frame that are read at most, in any preset."""
 
 
-def _luma8(plane, f=1 / np.sqrt(3)):
-    return np.clip(np.rint(plane * np.float32(f)), 0, 255).astype(np.uint8)
+def reach(quality: Quality) -> int:
+    """Frames on each side of an output frame that are read in a preset."""
+    return _preset(quality).reach
 
 
-def flows(lumas):
-    f = [fast_flow(a, b) for a, b in zip(lumas[:-1], lumas[1:])]
-    b = [fast_flow(b, a) for a, b in zip(lumas[:-1], lumas[1:])]
-    return f, b
+def _preset(quality: str) -> _Preset:
+    if quality not in _PRESETS:
+        raise InputError(f"quality must be fast, default or best, got {quality!r}; choose one of them.")
+    return _PRESETS[quality]
 
 
-def temporal(noisy, d0, variance, fwd, bwd, t, reach, ksub=0.06, kmul=3.0, codec=False):
-    """noisy (n,h,w,c) interleaved opponent, d0 likewise, variance (n,h,w,c)"""
+def denoise(
+    frames: ArrayLike,
+    noise: Noise,
+    *,
+    quality: Quality = "default",
+    strength: float = 1.0,
+    start: int = 0,
+    stop: int | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean and standard deviation of the clean frames.
+
+    Parameters
+    ----------
+    frames : array, shape (n, h, w, c)
+        Consecutive frames of one shot on the 0..255 scale, c = 3 (RGB) or 1; they are not changed.
+    noise : Noise
+        As estimated, or `Noise.white`.
+    quality : {"fast", "default", "best"}
+    strength : float
+        Factor on the noise's standard deviation; 1 is the posterior mean.
+    start, stop : int
+        Frames to restore. Others are only read, and only those within `REACH`.
+
+    Returns
+    -------
+    mean, sd : ndarray, float32, shape (stop - start, h, w, c)
+    """
+    clip = np.asarray(frames, dtype=np.float32)
+    preset = _preset(quality)
+    if clip.ndim != 4 or 0 in clip.shape:
+        raise InputError(f"frames must have shape (n, h, w, c), got {clip.shape}; pass consecutive frames.")
+    stop = len(clip) if stop is None else stop
+    if not 0 <= start <= stop <= len(clip):
+        raise InputError(f"start and stop must lie in 0..{len(clip)}, got {start} and {stop}; pass frame numbers.")
+    if not strength >= 0:
+        raise InputError(f"strength must be 0 or more, got {strength}; 1 is the usual one.")
+    wanted = clip[start:stop]
+    assumed = noise.scaled(strength)
+    if assumed.sd <= 0 or start == stop:
+        return wanted.copy(), np.zeros_like(wanted)
+    first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
+    mean, sd = _denoise(_padded(clip[first:last]), assumed, preset, start - first, stop - first)
+    h, w = clip.shape[1:3]
+    mean, sd = mean[:, :h, :w], sd[:, :h, :w]
+    if noise.clipped:
+        mean = noise.unclip(mean)
+    return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
+
+
+def _padded(clip: FloatArray) -> FloatArray:
+    """Small frames mirrored to a size that holds a patch and its surroundings."""
+    h, w = clip.shape[1:3]
+    down, right = max(0, _SMALLEST - h), max(0, _SMALLEST - w)
+    if not (down or right):
+        return clip
+    return np.pad(clip, ((0, 0), (0, down), (0, right), (0, 0)), mode="symmetric")
+
+
+def _denoise(
+    clip: FloatArray, noise: Noise, preset: _Preset, start: int, stop: int
+) -> tuple[FloatArray, FloatArray]:
+    n, h, w, c = clip.shape
+    basis = LUMA_CHROMA if noise.codec else OPPONENT
+    planes = to_planes(clip, basis=basis)
+    variance = np.empty_like(planes)
+    for t in range(n):
+        blurred = cv2.blur(clip[t], _BOX, borderType=cv2.BORDER_REFLECT).reshape(h, w, c)
+        variance[t] = variance_to_planes(noise.variance(blurred), basis=basis)
+    pilots = [shrink_in_planes(a, v) for a, v in zip(planes, variance)]
+    pilot = np.stack([p[0] for p in pilots])
+    doubt = np.stack([p[1].mean(axis=0) for p in pilots])
+    scale = float(1 / (basis[0].sum() if c == 3 else 1.0))
+    halo = preset.passes * preset.groups.reach
+    low, high = max(0, start - halo), min(n, stop + halo)
+    guide, left = _guide(planes, pilot, doubt, variance, scale, preset, low, high, noise.codec)
+    del pilot
+    result, spread = guide, left
+    planes, variance = planes[low:high], variance[low:high]
+    start, stop = start - low, stop - low
+    for k in range(preset.passes):
+        # The passes to come need the frames around; each pass gives up its outermost ones.
+        halo = (preset.passes - 1 - k) * preset.groups.reach
+        low, high = max(0, start - halo), min(len(planes), stop + halo)
+        forward, backward = _motion(result[:, 0], scale)
+        result, spread = restore_patches(
+            planes, result, variance, forward, backward, start=low, stop=high, groups=preset.groups
+        )
+        planes, variance = planes[low:high], variance[low:high]
+        start, stop = start - low, stop - low
+    mean = from_planes(result[start:stop], basis=basis)
+    return mean, np.sqrt(variance_from_planes(spread[start:stop], basis=basis))
+
+
+def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Results in order; the work of one item is serial, so the number of threads changes no bit."""
+    threads = numba.get_num_threads()
+    if threads == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
+
+
+def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
+    """Motion ``(n - 1, h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
+    n, h, w = lumas.shape
+    bytes_ = np.clip(np.rint(lumas * np.float32(scale)), 0, 255).astype(np.uint8)
+    pairs = [(k, k + 1) for k in range(n - 1)] + [(k + 1, k) for k in range(n - 1)]
+    flows = _each(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs)
+    both = np.array(flows, dtype=np.float32).reshape(2, n - 1, h, w, 2)
+    return both[0], both[1]
+
+
+def _guide(
+    planes: FloatArray,
+    pilot: FloatArray,
+    doubt: FloatArray,
+    variance: FloatArray,
+    scale: float,
+    preset: _Preset,
+    low: int,
+    high: int,
+    codec: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance ``(high - low, c, h, w)`` after the posterior along motion and cosine blocks on it."""
+    forward, backward = _motion(pilot[:, 0], scale)
+    noisy, smooth = (np.ascontiguousarray(np.moveaxis(p, 1, -1)) for p in (planes, pilot))
+    level = variance.mean(axis=1)
+
+    def along(t: int) -> tuple[FloatArray, FloatArray]:
+        mean, left = _along_motion(noisy, smooth, level[t], _A1*level[t] + _A2*2*doubt[t], forward, backward, t, preset.temporal, codec)
+        return to_planes(mean, basis=None), variance[t] * left
+
+    parts = _each(along, range(low, high))
+    done = [shrink_in_planes(mean, left, step=preset.step) for mean, left in parts]
+    return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
+
+
+def _along_motion(
+    noisy: FloatArray,
+    smooth: FloatArray,
+    level: FloatArray,
+    allowance: FloatArray,
+    forward: Flows,
+    backward: Flows,
+    t: int,
+    distance: int,
+    codec: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean ``(h, w, c)`` of a frame and its neighbours, and the share ``(h, w)`` of the variance left."""
     n, h, w, c = noisy.shape
-    gx, gy = grid(h, w)
+    columns, rows = grid(h, w)
     total = noisy[t].copy()
-    mass = np.ones((h, w), np.float32)
-    second = np.ones((h, w), np.float32)
-    s2 = variance[t].mean(-1)
-    own = d0[t]
-    tied = np.zeros((h, w), np.float32)
+    mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
+    weight, misfit, tied = (np.zeros((h, w), np.float32) for _ in range(3))
     for side in (1, -1):
-        fl = None
-        for k in range(reach):
+        flow = np.zeros((h, w, 2), np.float32)
+        x, y = columns, rows
+        for k in range(1, distance + 1):
             s = t + side * k
-            e = s + side
-            if not 0 <= e < n:
+            if not 0 <= s < n:
                 break
-            single = fwd[s] if side == 1 else bwd[e]
-            if fl is None:
-                fl = single
-            else:
-                fl = fl + cv2.remap(single, mx, my, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-            mx, my = gx + fl[..., 0], gy + fl[..., 1]
-            wn = cv2.remap(noisy[e], mx, my, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE).reshape(h, w, c)
-            wd = cv2.remap(d0[e], mx, my, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE).reshape(h, w, c)
-            q = np.square(wd - own).mean(-1)
-            q = cv2.blur(q, (7, 7), borderType=cv2.BORDER_REFLECT)
-            q = np.maximum(q - np.float32(ksub) * s2, 0)
-            wt = np.square(s2 / (s2 + np.float32(kmul) * q + 1e-9))
+            single = forward[s - 1] if side == 1 else backward[s]
+            flow = flow + (single if k == 1 else _remap(single, x, y, cv2.INTER_LINEAR))
+            x, y = columns + flow[..., 0], rows + flow[..., 1]
+            warped = _remap(noisy[s], x, y, cv2.INTER_CUBIC)
+            squared_difference(_remap(smooth[s], x, y, cv2.INTER_LINEAR), smooth[t], misfit)
+            fit = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
+            accumulate(warped, fit, level, allowance, _SEVERITY, total, mass, squares, weight)
             if codec:
-                qn = cv2.blur(np.square(wn - noisy[t]).mean(-1), (9, 9), borderType=cv2.BORDER_REFLECT)
-                tied += wt * np.clip(1 - qn / (np.float32(CK) * s2 + 1e-9), 0, 1)
-            total += wt[..., None] * wn
-            mass += wt
-            second += wt * wt
-    left = second / (mass * mass)
+                squared_difference(warped, noisy[t], misfit)
+                difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
+                add_tie(weight, difference, level, _INDEPENDENT, tied)
+    left = squares / np.square(mass)
     if codec:
-        rho = tied / np.maximum(mass - 1, 1e-6)
-        left = rho + (1 - rho) * left
-    return total / mass[..., None], variance[t] * left[..., None]
+        common = tied / np.maximum(mass - 1, np.float32(1e-6))
+        left = common + (1 - common) * left
+    return total / mass[..., None], left
 
 
-CK = 1.7
-
-
-def denoise(frames, noise, *, quality="default", strength=1.0, start=0, stop=None):
-    p = PRESETS[quality]
-    noise = noise.scaled(strength)
-    frames = np.asarray(frames, np.float32)
-    n, h, w, c = frames.shape
-    blurred = np.stack([cv2.blur(f, (7, 7), borderType=cv2.BORDER_REFLECT).reshape(h, w, c) for f in frames])
-    variance = noise.variance(blurred)
-    if noise.codec:
-        Ym = np.array([[.299,.587,.114],[-.168736,-.331264,.5],[.5,-.418688,-.081312]],np.float32)
-        scale = np.array([1/.669, 1/.623, 1/.657],np.float32)
-        Bm = Ym*scale[:,None]
-        planes = np.ascontiguousarray(np.moveaxis(frames @ Bm.T, -1, -3))
-        var = np.ascontiguousarray(np.broadcast_to(np.float32(noise.sd)**2, planes.shape))
-    else:
-        planes = to_planes(frames)
-        var = variance_to_planes(variance)
-    d0 = np.stack([shrink_in_planes(a, v, step=p.dct1)[0] for a, v in zip(planes, var)])
-    lum = [_luma8(a[0]) for a in d0]
-    fwd, bwd = flows(lum)
-    inter = lambda a: np.ascontiguousarray(np.moveaxis(a, 1, -1))
-    ni, di, vi = inter(planes), inter(d0), inter(var)
-    for r in range(p.rounds):
-        guide = np.empty_like(planes)
-        gvar = np.empty_like(planes)
-        if r:
-            di = inter(last)
-            fwd, bwd = flows([_luma8(a[0]) for a in last])
-        for t in range(n):
-            m, v = temporal(ni, di, vi, fwd, bwd, t, p.temporal, p.ksub[r], p.kmul[r], noise.codec)
-            m, v = (np.ascontiguousarray(np.moveaxis(a, -1, 0)) for a in (m, v))
-            guide[t], gvar[t] = shrink_in_planes(m, v, step=p.dct2)
-        last = guide
-    result, rvar = guide, gvar
-    for k in range(p.passes):
-        lum = [_luma8(a[0]) for a in result]
-        fwd, bwd = flows(lum)
-        result, rvar = restore(planes, result, var, np.array(fwd), np.array(bwd), 0, n, p)
-    if noise.codec:
-        inv = np.linalg.inv(Bm).astype(np.float32)
-        return np.moveaxis(result,-3,-1) @ inv.T, np.sqrt(np.moveaxis(rvar,-3,-1) @ np.square(inv).T)
-    out = noise.unclip(from_planes(result))
-    return out, np.sqrt(variance_from_planes(rvar))
+def _remap(image: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:
+    warped = cv2.remap(image, x, y, method, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(warped, dtype=np.float32).reshape(image.shape)

@@ -162,12 +162,12 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     whole = np.stack([side.whole for side in sides])
     miss = np.stack([side.flow.consistency for side in sides])
     left = np.stack([side.flow.residual for side in sides])
-    doubt = np.stack([side.doubt for side in sides])
+    judged = [[side.flow.consistency, side.flow.residual, side.doubt, side.unrest] for side in sides]
     carried = np.concatenate(
         [
             np.stack([-away[0], whole[1] - away[1]]),
             np.stack([whole[0] - away[0], -away[1]]),
-            np.stack([miss, left, doubt], axis=3),
+            np.stack([np.stack(maps, axis=2) for maps in judged]),
         ],
         axis=3,
     )
@@ -198,6 +198,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         miss=(weights * paths[..., 4]).sum(axis=0),
         residual=(weights * paths[..., 5]).sum(axis=0),
         doubt=(weights * paths[..., 6]).sum(axis=0),
+        unrest=(weights * paths[..., 7]).sum(axis=0),
         still=still,
         share=share,
     )

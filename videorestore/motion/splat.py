@@ -41,7 +41,7 @@ def fill(sums: Floats, support: Floats) -> Floats:
     """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``; without support ``(h, w)`` a membrane around (push-pull)."""
     height, width = support.shape
     depth = sums.shape[2]
-    means: Floats = sums / np.maximum(support, np.float32(1e-9))[..., None]
+    means = np.asarray(sums / np.maximum(support, 1e-9)[..., None], dtype=np.float32)
     if bool((support >= _SUPPORT).all()):
         return means
     if min(height, width) <= 2:

@@ -11,7 +11,7 @@ from videorestore.motion.warp import Floats
 
 # Levels of sd per level (or per pixel times slope) of each term, by quantile regression of the absolute error at
 # 95 % over held-out frames of natural clips; see `terms` for their meaning.
-COEFFICIENTS = np.array([0.4, 0.5, 0.5, 0.3, 0.3, 0.3, 0.1, 0.1], dtype=np.float32)
+COEFFICIENTS = np.array([0.4, 0.5, 0.5, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.1], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class Evidence:
     miss : forward-backward inconsistency of the flow, in pixels
     residual : what the flow leaves unexplained between the frames, in levels
     doubt : sd of the place on the trajectory, in pixels
+    unrest : how far the frames are from what their neighbours foretell, in levels
     still : weight of standing still, or None
     share : place in time between the frames, 0..1
     """
@@ -36,12 +37,13 @@ class Evidence:
     miss: Floats
     residual: Floats
     doubt: Floats
+    unrest: Floats
     still: Floats | None
     share: float
 
 
 def terms(mean: Floats, evidence: Evidence) -> Floats:
-    """The terms ``(8, h, w)`` of which the sd is a sum with the `COEFFICIENTS`."""
+    """The terms ``(10, h, w)`` of which the sd is a sum with the `COEFFICIENTS`."""
     slope = _slope(mean)
     texture = _box(slope, 5)
     gap = _box(evidence.gap, 7)
@@ -55,6 +57,8 @@ def terms(mean: Floats, evidence: Evidence) -> Floats:
             np.minimum(evidence.doubt, 3.0) * texture,
             _box(evidence.residual, 5),
             texture,
+            evidence.unrest,
+            np.sqrt(gap * evidence.unrest),
         ]
     )
 

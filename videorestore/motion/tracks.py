@@ -38,12 +38,15 @@ class Track:
         From the pixels of the frame to their places at the time asked for.
     doubt : (h, w) float32
         Standard deviation in pixels of that place, from the choice between a straight and a curved path.
+    unrest : (h, w) float32
+        How far the frame itself differs, in levels over 7 x 7 pixels, from what its two neighbours in time foretell.
     """
 
     flow: Flow
     whole: Floats
     displacement: Floats
     doubt: Floats
+    unrest: Floats
 
 
 def kriging_weights(times: NDArray[np.float64], target: float) -> NDArray[np.float64]:
@@ -94,7 +97,10 @@ def track(
         places = [whole, behind.vectors]
         numbers.append(before)
         misses.append(behind.consistency)
+        unrest = _unrest(cache, start, (before, behind), (end, flow), float(steps))
     else:
+        # Of noise alone, the difference of two frames is larger than that of one and the mean of two.
+        unrest = flow.residual * np.float32(np.sqrt(0.75))
         whole = flow.vectors
         places = [whole]
     if curved and 0 <= beyond < len(times):
@@ -105,7 +111,7 @@ def track(
     straight = whole * np.float32(share)
     variance = np.zeros(straight.shape[:2], np.float32)
     if len(numbers) == 2:
-        return Track(flow=flow, whole=whole, displacement=straight, doubt=variance)
+        return Track(flow=flow, whole=whole, displacement=straight, doubt=variance, unrest=unrest)
     weights = kriging_weights(times[numbers], target)[1:]
     weights[0] -= share
     bend = np.zeros_like(straight)
@@ -118,7 +124,9 @@ def track(
     doubt = np.sqrt(
         kept * variance + (kept * (1.0 - kept)) * (np.square(bend[..., 0]) + np.square(bend[..., 1]))
     )
-    return Track(flow=flow, whole=whole, displacement=displacement, doubt=doubt.astype(np.float32))
+    return Track(
+        flow=flow, whole=whole, displacement=displacement, doubt=doubt.astype(np.float32), unrest=unrest
+    )
 
 
 def _past_hidden(flow: Flow, behind: Flow, steps: float) -> Floats:
@@ -130,6 +138,16 @@ def _past_hidden(flow: Flow, behind: Flow, steps: float) -> Floats:
     known = np.exp(-np.square(behind.consistency / np.float32(_KNOWN)))
     onward = behind.vectors * np.float32(-steps)
     return np.asarray(flow.vectors + (hidden * known)[..., None] * (onward - flow.vectors))
+
+
+def _unrest(
+    cache: FlowCache, index: int, before: tuple[int, Flow], after: tuple[int, Flow], steps: float
+) -> Floats:
+    """7 x 7 mean ``(h, w)`` of how far a frame is from the mean of its neighbours, each read along its flow."""
+    near, far = (warp(cache.luma(k), flow.vectors, method="linear") for k, flow in (before, after))
+    share = np.float32(steps / (1.0 + steps))
+    difference = np.abs(cache.luma(index) - (share * near + (1 - share) * far))
+    return np.asarray(cv2.blur(difference, (7, 7), borderType=cv2.BORDER_REFLECT), dtype=np.float32)
 
 
 def bend_kept(bend: Floats, variance: Floats) -> Floats:

@@ -365,7 +365,7 @@ def _covered(count: Ints, y: int, x: int, cover: int) -> bool:
 @kernel
 def posterior(
     g: Floats, v: Floats, m: int, o: int, d: int, mean_g: Floats, mean_v: Floats,
-    gram: Floats, cross: Floats, inverse: Floats, panel: Floats, out: Floats, tune: Floats,
+    gram: Floats, cross: Floats, inverse: Floats, panel: Floats, out: Floats,
 ) -> float:
     """Posterior means of the first ``o`` of ``m`` patches with unit noise; ``g`` guide, ``v`` noisy, both are changed.
 
@@ -382,7 +382,7 @@ def posterior(
     products(g, g, padded, padded, d, True, gram)
     products(g, v, padded, (o + 3) // 4 * 4, d, False, cross)
     for i in range(padded):
-        gram[i, i] += np.float32(m) * (np.float32(1.0) + tune[0])
+        gram[i, i] += np.float32(m)
     cholesky(gram, padded, panel)
     # Degrees of freedom: the padding adds 1 to each side. Half of the mean is the noisy one's.
     kept = np.float32(padded) - np.float32(m) * trace_of_inverse(gram, padded, inverse)
@@ -390,10 +390,7 @@ def posterior(
     for j in range(o):
         row = out[j]
         for k in range(d):
-            row[k] = mean_g[k] + tune[1] * (mean_v[k] - mean_g[k]) + tune[0] / (np.float32(1.0) + tune[0]) * v[j, k]
-    for i in range(padded):
-        for j in range(o):
-            cross[i, j] /= np.float32(1.0) + tune[0]
+            row[k] = np.float32(0.5) * (mean_g[k] + mean_v[k])
     combine(cross, g, padded, o, d, out)
     return kept / np.float32(d) + np.float32(0.25) / np.float32(m)
 
@@ -401,7 +398,7 @@ def posterior(
 @kernel
 def _restore_frame(
     noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats, t: int,
-    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats, tune: Floats,
+    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats,
     out: Floats, out_variance: Floats,
 ) -> None:
     n, c, h, w = noisy.shape
@@ -446,8 +443,8 @@ def _restore_frame(
             )
             _gather(guide, place, m, scale, g)
             _gather(noisy, place, m, scale, v)
-            share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result, tune)
-            weight = np.float32(1.0) / (share + tune[2])
+            share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)
+            weight = np.float32(1.0) / (share + np.float32(0.02))
             _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
     for q in range(c):
         for i in range(h):
@@ -460,7 +457,7 @@ def _restore_frame(
 def restore_frames(
     noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats,
     start: int, stop: int,
-    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats, tune: Floats,
+    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats,
     out: Floats, out_variance: Floats,
 ) -> None:
     """Posterior mean of the patches of frames ``start`` to ``stop``, one owner per frame.
@@ -471,5 +468,5 @@ def restore_frames(
     for index in numba.prange(stop - start):
         _restore_frame(
             noisy, guide, variance, luma, forward, backward, start + index,
-            reach, group, own, own_radius, radius, step, cover, window, tune, out[index], out_variance[index],
+            reach, group, own, own_radius, radius, step, cover, window, out[index], out_variance[index],
         )

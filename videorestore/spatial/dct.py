@@ -12,49 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.spatial._kernels_dct import shrink_planes
+from videorestore.spatial.planes import (
+    OPPONENT,
+    from_planes,
+    to_planes,
+    variance_from_planes,
+    variance_to_planes,
+)
+
+__all__ = [
+    "THRESHOLD",
+    "from_planes",
+    "shrink",
+    "shrink_in_planes",
+    "to_planes",
+    "variance_from_planes",
+    "variance_to_planes",
+]
 
 THRESHOLD = 2.7
 """Coefficients below this many standard deviations of the noise are dropped by the first pass."""
-
-_OPPONENT = np.array(
-    [
-        [1 / np.sqrt(3), 1 / np.sqrt(3), 1 / np.sqrt(3)],
-        [1 / np.sqrt(2), 0.0, -1 / np.sqrt(2)],
-        [1 / np.sqrt(6), -2 / np.sqrt(6), 1 / np.sqrt(6)],
-    ],
-    dtype=np.float32,
-)
-
-
-def to_planes(image: FloatArray, *, opponent: bool = True) -> FloatArray:
-    """Image ``(..., h, w, c)`` as contiguous planes ``(..., c, h, w)``; three channels in orthonormal opponent colours."""
-    if opponent and image.shape[-1] == 3:
-        image = image @ _OPPONENT.T
-    return np.ascontiguousarray(np.moveaxis(image, -1, -3), dtype=np.float32)
-
-
-def from_planes(planes: FloatArray, *, opponent: bool = True) -> FloatArray:
-    """Inverse of :func:`to_planes`."""
-    image = np.moveaxis(planes, -3, -1)
-    if opponent and image.shape[-1] == 3:
-        image = image @ _OPPONENT
-    return np.ascontiguousarray(image, dtype=np.float32)
-
-
-def variance_to_planes(variance: FloatArray, *, opponent: bool = True) -> FloatArray:
-    """Variances ``(..., h, w, c)`` of independent channels as those of :func:`to_planes`' planes."""
-    if opponent and variance.shape[-1] == 3:
-        variance = variance @ np.square(_OPPONENT).T
-    return np.ascontiguousarray(np.moveaxis(variance, -1, -3), dtype=np.float32)
-
-
-def variance_from_planes(variance: FloatArray, *, opponent: bool = True) -> FloatArray:
-    """Variances of planes ``(..., c, h, w)`` as those of the image's channels, the planes taken as independent."""
-    image = np.moveaxis(variance, -3, -1)
-    if opponent and image.shape[-1] == 3:
-        image = image @ np.square(_OPPONENT)
-    return np.ascontiguousarray(image, dtype=np.float32)
-
 
 def kaiser(beta: float) -> NDArray[np.float32]:
     """Window of the eight samples of a block, along one axis."""
@@ -130,14 +107,15 @@ def shrink(
             f"sd must be a number or have shape {pixels.shape[:2]} or {pixels.shape}, got {np.shape(sd)}; "
             "crop or resize it like the image."
         ) from error
+    basis = OPPONENT if opponent else None
     mean, spread = shrink_in_planes(
-        to_planes(pixels, opponent=opponent),
-        variance_to_planes(variance, opponent=opponent),
+        to_planes(pixels, basis=basis),
+        variance_to_planes(variance, basis=basis),
         step=step,
         threshold=threshold,
     )
-    result = from_planes(mean, opponent=opponent)
-    deviation = np.sqrt(variance_from_planes(spread, opponent=opponent))
+    result = from_planes(mean, basis=basis)
+    deviation = np.sqrt(variance_from_planes(spread, basis=basis))
     if flat:
         return result[..., 0], deviation[..., 0]
     return result, deviation

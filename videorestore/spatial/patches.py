@@ -1,14 +1,97 @@
-import numpy as np
-from videorestore.spatial._kernels_patches import LANES, restore_frames
+"""Posterior means over groups of similar patches: a Gaussian process whose covariance is that of the group.
 
-def restore(noisy, guide, variance, fwd, bwd, start, stop, p):
-    n, c, h, w = noisy.shape
-    if n == 1:
-        fwd = bwd = np.zeros((0, h, w, 2), np.float32)
+For every reference patch the most similar ones are found in its frame and along its track in the frames around.
+Their covariance, taken from a cleaner guide, is the prior; the noisy patches are the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray
+from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frames
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """How groups are formed.
+
+    Attributes
+    ----------
+    size : int
+        Patches in a group.
+    own : int
+        At least so many of them are of the frame itself. Only these are restored.
+    reach : int
+        Frames on each side that are searched.
+    own_radius, radius : int
+        Of the search window in the frame itself, and around the tracked place in the others.
+    step : int
+        Distance of the reference patches; every other one is skipped where earlier groups cover it.
+    cover : int
+        A pixel covered by so many patches counts as covered.
+    """
+
+    size: int = 48
+    own: int = 12
+    reach: int = 6
+    own_radius: int = 7
+    radius: int = 3
+    step: int = 6
+    cover: int = 1
+
+
+def restore_patches(
+    noisy: FloatArray,
+    guide: FloatArray,
+    variance: FloatArray,
+    forward: NDArray[np.float32],
+    backward: NDArray[np.float32],
+    *,
+    start: int,
+    stop: int,
+    groups: Groups,
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean and variance of the planes of ``noisy[start:stop]``.
+
+    Parameters
+    ----------
+    noisy, guide, variance : ndarray, shape (n, c, h, w)
+        Data, a cleaner version of it, and the variance of the data's noise. ``h`` and ``w`` are at least 8.
+    forward, backward : ndarray, shape (n - 1, h, w, 2)
+        Motion from each frame to the next, and from the next back to it.
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (stop - start, c, h, w)
+        Each frame depends on the frames within ``groups.reach`` of it only.
+    """
+    _, c, h, w = noisy.shape
     luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, LANES)), mode="edge")
-    k = np.kaiser(8, 2.0)
-    window = np.outer(k, k).astype(np.float32)
-    out = np.empty((stop - start, c, h, w), np.float32)
-    ov = np.empty_like(out)
-    restore_frames(noisy, guide, variance, luma, fwd, bwd, start, stop, p.patches, p.group, p.own, p.own_radius, p.radius, p.step, p.cover, window, np.array(p.tune,np.float32), out, ov)
-    return out, ov
+    edge = np.kaiser(PATCH, 2.0)
+    mean = np.empty((stop - start, c, h, w), np.float32)
+    spread = np.empty_like(mean)
+    restore_frames(
+        noisy,
+        guide,
+        variance,
+        luma,
+        forward,
+        backward,
+        start,
+        stop,
+        groups.reach,
+        groups.size,
+        groups.own,
+        groups.own_radius,
+        groups.radius,
+        groups.step,
+        groups.cover,
+        np.outer(edge, edge).astype(np.float32),
+        mean,
+        spread,
+    )
+    return mean, spread

@@ -21,6 +21,8 @@ LONGEST_GAP = 240
 
 def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
+    progress("counting frames", 0, 0)
+    check_numbers(options, len(source.index()))
     found = scan(source, options.span, progress, without=frozenset(options.missing or ()))
     missing = worthless_frames(found, options.missing)
     choice = choose(source, found, options, "interpolate", found.noise, progress, avoid=missing)
@@ -64,21 +66,32 @@ def unsure_places(
     return places
 
 
+def check_numbers(options: FillOptions, n: int) -> None:
+    """Frame numbers beyond the clip are wrong usage, found before any work."""
+    beyond = [i for i in options.missing or () if not 0 <= i < n]
+    if beyond:
+        raise InputError(
+            f"--missing must name frames of the clip (0 to {n - 1}), got {beyond[0]}; count from 0."
+        )
+    if options.missing is not None and len(set(options.missing)) >= n:
+        raise InputError(f"some frames must be good to fill from, all {n} are missing; check --missing.")
+    for insertion in options.insert:
+        if not 0 <= insertion.after < n - 1:
+            raise InputError(
+                f"--insert must name a frame with a successor (0 to {n - 2}), got {insertion.after}; count from 0."
+            )
+
+
 def worthless_frames(found: Scan, listed: tuple[int, ...] | None) -> frozenset[int]:
-    """Frames to regenerate; checks a list given by the user."""
-    n = len(found.index)
+    """Frames to regenerate within the range."""
+    total = found.stop - found.start
     if listed is None:
         missing = found.worthless
     else:
-        beyond = [i for i in listed if not 0 <= i < n]
-        if beyond:
-            raise InputError(
-                f"--missing must name frames of the clip (0 to {n - 1}), got {beyond[0]}; count from 0."
-            )
         missing = frozenset(i for i in listed if found.start <= i < found.stop)
-    if missing and len(missing) >= found.stop - found.start:
+    if missing and len(missing) >= total:
         raise InputError(
-            f"some frames must be good to fill from, all {found.stop - found.start} are missing; check --missing."
+            f"some frames must be good to fill from, all {total} are missing; check --missing and --range."
         )
     return missing
 
@@ -107,13 +120,8 @@ def resolve_insertions(
     gaps: list[Gap] = []
     record: list[dict[str, Any]] = []
     losses: list[str] = []
-    n = len(found.index)
     for insertion in insertions:
         after = insertion.after
-        if not 0 <= after < n - 1:
-            raise InputError(
-                f"--insert must name a frame with a successor (0 to {n - 2}), got {after}; count from 0."
-            )
         if not found.start <= after < found.stop - 1:
             continue
         local = after - found.start

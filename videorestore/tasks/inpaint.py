@@ -18,13 +18,15 @@ from videorestore.tasks.work import Progress, Work, silent
 
 
 def plan(source: Source, options: InpaintOptions, budget: int, progress: Progress = silent) -> Work:
-    """Plan ``inpaint``: masks, model, pieces; loose frames are placed first."""
+    """Plan ``inpaint``: masks, model, pieces; or the places of loose frames."""
+    if options.loose is not None and options.mask is not None:
+        raise InputError("--loose and --mask are two jobs, got both; run inpaint twice, --mask first.")
     found = scan(source, options.span, progress)
-    masks = find_masks(source, found, options.mask)
     if options.loose is not None:
         from videorestore.tasks.loose import plan_loose
 
-        return plan_loose(source, found, options, masks, budget, progress)
+        return plan_loose(source, found, options, progress)
+    masks = find_masks(source, found, options.mask)
     choice = choose(source, found, options, "inpaint", found.noise, progress)
     steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
     return assemble("inpaint", source, found, steps, options, choice, budget)

@@ -1,0 +1,69 @@
+"""Compiled kernels of the posterior along motion: how well a neighbour fits, and its part in the mean."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.compiled import kernel
+
+Floats = NDArray[np.float32]
+
+
+@kernel
+def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
+    """``out[y, x]`` = mean over the channels of the squared difference of two images ``(h, w, c)``."""
+    h, w, c = a.shape
+    share = np.float32(1.0 / c)
+    for y in range(h):
+        for x in range(w):
+            s = np.float32(0.0)
+            for q in range(c):
+                d = a[y, x, q] - b[y, x, q]
+                s += d * d
+            out[y, x] = s * share
+
+
+@kernel
+def accumulate(
+    warped: Floats,
+    misfit: Floats,
+    level: Floats,
+    allowance: Floats,
+    severity: float,
+    total: Floats,
+    mass: Floats,
+    squares: Floats,
+    weight: Floats,
+) -> None:
+    """Add a warped neighbour ``(h, w, c)`` with weight (v / (v + severity e))^2.
+
+    ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``; all maps are ``(h, w)``.
+    """
+    h, w, c = warped.shape
+    tiny = np.float32(1e-9)
+    for y in range(h):
+        for x in range(w):
+            v = level[y, x]
+            e = max(misfit[y, x] - allowance[y, x], np.float32(0.0))
+            r = v / (v + np.float32(severity) * e + tiny)
+            k = r * r
+            weight[y, x] = k
+            mass[y, x] += k
+            squares[y, x] += k * k
+            for q in range(c):
+                total[y, x, q] += k * warped[y, x, q]
+
+
+@kernel
+def add_tie(weight: Floats, difference: Floats, level: Floats, scale: float, tied: Floats) -> None:
+    """Add ``weight`` times the share of the noise that a neighbour has in common with the frame itself.
+
+    ``difference`` is the mean squared difference of the noisy pictures: ``scale`` times the variance where their
+    noise is independent, nearly 0 where a codec repeated it.
+    """
+    h, w = weight.shape
+    for y in range(h):
+        for x in range(w):
+            common = np.float32(1.0) - difference[y, x] / (np.float32(scale) * level[y, x] + np.float32(1e-9))
+            tied[y, x] += weight[y, x] * min(max(common, np.float32(0.0)), np.float32(1.0))
