@@ -94,7 +94,7 @@ def teapot(
     *,
     degrees: float = 180.0,
     start: float = 20.0,
-    detail: int = 4,
+    detail: int = 6,
     background: Frames | None = None,
 ) -> Frames:
     """A teapot that turns on its axis.

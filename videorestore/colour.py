@@ -118,19 +118,19 @@ def _rgb(frame: Frame, top: float, *, smooth: bool) -> FloatArray:
         for k in range(3):
             out[:, :, k] = (planes[k].astype(np.float32) - np.float32(offset)) * np.float32(top / span)
         return out
-    inverse = np.linalg.inv(ycc_from_rgb(pixel.matrix))
-    # Chroma enters around zero: in float32 this keeps 16-bit samples exact.
-    luma = (planes[0].astype(np.float32) - np.float32(offset)) * np.float32(top / span)
-    first, second = (
-        _chroma(plane, pixel, frame.height, frame.width, smooth=smooth) - np.float32(middle)
-        for plane in planes[1:3]
-    )
-    weights = (inverse * np.array([1.0, top / chroma_span, top / chroma_span])).astype(np.float32)
-    for k in range(3):
-        np.multiply(first, weights[k, 1], out=out[:, :, k])
-        out[:, :, k] += luma * weights[k, 0]
-        out[:, :, k] += second * weights[k, 2]
-    return out
+    stack = np.empty((frame.height, frame.width, 3), np.float32)
+    stack[:, :, 0] = planes[0]
+    for k in (1, 2):
+        stack[:, :, k] = _chroma(planes[k], pixel, frame.height, frame.width, smooth=smooth)
+    weights = np.linalg.inv(ycc_from_rgb(pixel.matrix)) * (top / np.array([span, chroma_span, chroma_span]))
+    return _mixed(stack, weights, -weights @ np.array([offset, middle, middle]))
+
+
+def _mixed(stack: FloatArray, weights: NDArray[np.float64], shift: NDArray[np.float64]) -> FloatArray:
+    """``weights @ pixel + shift`` for every pixel of ``(height, width, 3)``."""
+    import cv2
+
+    return np.asarray(cv2.transform(stack, np.column_stack([weights, shift])), np.float32)
 
 
 def to_rgb(frame: Frame) -> Samples:
@@ -243,18 +243,14 @@ def planes_from_working(pixels: FloatArray, pixel: PixelFormat) -> tuple[Samples
             _quantise(c * np.float32(span / 255.0) + np.float32(offset), pixel.dtype, largest)
             for c in channels
         )
-    weights = (ycc_from_rgb(pixel.matrix) / 255.0 * np.array([[span], [chroma_span], [chroma_span]])).astype(
-        np.float32
-    )
-    red, green, blue = channels
+    scales = np.array([span, chroma_span, chroma_span])
+    stack = np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), np.float32)
+    weights = ycc_from_rgb(pixel.matrix) / 255.0 * scales[:, None]
+    mixed = _mixed(stack, weights, np.array([offset, middle, middle]))
     sx, sy = pixel.subsampling
-    planes = []
-    for k in range(3):
-        value = red * weights[k, 0] + green * weights[k, 1] + blue * weights[k, 2]
-        if k:
-            value = _gather(_gather(value, 1 << sy, 0), 1 << sx, 1)
-        planes.append(_quantise(value + np.float32(middle if k else offset), pixel.dtype, largest))
-    return tuple(planes)
+    planes = [mixed[:, :, 0]]
+    planes += [_gather(_gather(mixed[:, :, k], 1 << sy, 0), 1 << sx, 1) for k in (1, 2)]
+    return tuple(_quantise(plane, pixel.dtype, largest) for plane in planes)
 
 
 def from_rgb(rgb: Samples, format: PixelFormat) -> tuple[Samples, ...]:

@@ -23,8 +23,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from scenes import teapot  # noqa: E402
 
-from videorestore.model import CoulombProcess, ElectroGP  # noqa: E402
-from videorestore.model import scaling  # noqa: E402
+from videorestore.model import (  # noqa: E402
+    CoulombProcess,
+    ElectroGP,
+    scaling,
+)
 from videorestore.model.gram import columns_of, group_grams  # noqa: E402
 
 Array = NDArray[Any]

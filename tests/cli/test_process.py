@@ -19,15 +19,16 @@ SLOW = """
 import sys, time, types
 module = types.ModuleType("videorestore.run")
 def perform(verb, source, output, options, progress):
-    open(output + ".part", "w").close()
     try:
+        open(output + ".part", "w").close()
         for done in range(6000):
             progress("working", done, 6000)
             time.sleep(0.01)
     finally:
         time.sleep(0.3)
         import os
-        os.unlink(output + ".part")
+        if os.path.exists(output + ".part"):
+            os.unlink(output + ".part")
 module.perform = perform
 sys.modules["videorestore.run"] = module
 from videorestore.cli.main import run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -270,6 +271,18 @@ def test_seeking_equals_sequential_decoding(make: Make) -> None:
                     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", ["seek.ts", "seek.mpg", "seek.mkv", "seek.webm", "seek.avi"])
+def test_seeking_in_every_container(make: Make, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = {"seek.mpg": "mpeg2video", "seek.avi": "mpeg4", "seek.webm": "libvpx-vp9"}.get(name, "libx264")
+    speed = ["-deadline", "realtime"] if name == "seek.webm" else []
+    path = make(name, *picture(seconds="4"), "-c:v", codec, "-g", "12", *speed)
+    with open_source(path) as source:
+        whole = list(source.frames())
+        monkeypatch.setattr(VideoSource, "_sequential", lambda *a: pytest.fail("decoded from the start"))
+        for frame in source.frames(70, 75):
+            np.testing.assert_array_equal(frame.planes[0], whole[frame.index].planes[0])
+
+
 def test_seeking_does_not_decode_everything_before(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make("gops.mp4", *picture(seconds="4"), "-c:v", "libx264", "-g", "10")
     with open_source(path) as source:
@@ -312,6 +325,20 @@ def test_truncated_file_is_read_as_far_as_it_goes(make: Make, tmp_path: Path) ->
         index = source.index()
         assert 10 < len(index) < 50
         assert len(list(source.frames())) == len(index)
+        assert any("cut off" in line for line in index.losses)
+
+
+def test_whole_files_are_not_called_truncated(make: Make, plain: Path) -> None:
+    avi = make("whole.avi", *picture(seconds="2"), "-c:v", "mpeg4")
+    for path in (plain, avi, make("whole.mkv", *picture(seconds="2"), "-c:v", "libx264", "-g", "10")):
+        assert open_source(path).index().losses == ()
+
+
+def test_truncated_avi_is_told(make: Make, tmp_path: Path) -> None:
+    whole = make("whole.avi", *picture(seconds="2"), "-c:v", "mpeg4")
+    short = tmp_path / "short.avi"
+    short.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    assert open_source(short).index().losses
 
 
 def test_truncated_mp4_says_how_many_are_gone(make: Make, tmp_path: Path) -> None:
@@ -379,6 +406,13 @@ def test_names(plain: Path, tmp_path: Path, name: str, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     with open_source(name) as source:
         assert len(source.index()) == 10
+
+
+def test_facts_are_fit_for_json(plain: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 4, 5), np.uint8))
+    for path in (plain, tmp_path / "x.npy"):
+        facts = json.loads(json.dumps(open_source(path).facts()))
+        assert {"container", "width", "height", "depth", "streams"} <= facts.keys()
 
 
 def test_read_gives_rgb(plain: Path) -> None:

@@ -348,6 +348,48 @@ def test_second_video_stream_is_kept_but_not_chosen(make: Make, tmp_path: Path) 
         assert source.width == 64
 
 
+def test_chapters_of_mp4_are_no_loss(make: Make, tmp_path: Path, rich: Path) -> None:
+    path = make("chapters.mp4", "-i", str(rich), "-map", "0:v", "-map_chapters", "0", "-c", "copy")
+    for name in ("out.mp4", "out.mkv"):
+        done = copy_through(path, tmp_path / name)
+        assert done.losses == ()
+        with av.open(str(tmp_path / name)) as new:
+            assert [c["metadata"]["title"] for c in new.chapters()] == ["one", "two"]
+
+
+def test_time_code_is_written_anew(make: Make, tmp_path: Path) -> None:
+    path = make("code.mov", *picture(), "-timecode", "01:02:03:04", "-c:v", "libx264")
+    assert copy_through(path, tmp_path / "out.mov").losses == ()
+    with av.open(str(tmp_path / "out.mov")) as new:
+        assert new.streams.video[0].metadata["timecode"] == "01:02:03:04"
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
+def test_cover_is_kept(make: Make, tmp_path: Path, suffix: str) -> None:
+    cover = make("cover.jpg", *picture("32x32"), "-frames:v", "1")
+    path = make(
+        "covered.mp4", *picture(), "-i", str(cover), "-map", "0", "-map", "1", "-c:v:0", "libx264", "-c:v:1", "copy",
+        "-disposition:v:1", "attached_pic",
+    )  # fmt: skip
+    assert copy_through(path, tmp_path / f"out{suffix}").losses == ()
+    with av.open(str(tmp_path / f"out{suffix}")) as new:
+        pictures = [s for s in new.streams.video if s.disposition & 0x400]
+        assert [bytes(p) for p in new.demux(pictures[0]) if p.size] == [cover.read_bytes()]
+    assert open_source(tmp_path / f"out{suffix}").width == 64
+
+
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_hdr_metadata_is_kept(make: Make, tmp_path: Path, codec: str) -> None:
+    display = "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1)"
+    path = make(
+        "hdr10.mp4", *picture(), "-pix_fmt", "yuv420p10le", "-c:v", "libx265", "-x265-params",
+        f"log-level=none:master-display={display}:max-cll=1000,400",
+    )  # fmt: skip
+    copy_through(path, tmp_path / "out.mp4", SinkOptions(codec=codec))
+    extra = open_source(tmp_path / "out.mp4").info.extra
+    assert (extra["mastering_display"], extra["content_light"]) == (display, "1000,400")
+
+
 # -- refusals --------------------------------------------------------------------
 
 
@@ -394,8 +436,16 @@ def test_an_encoder_error_shows_its_last_lines(plain: Path, tmp_path: Path) -> N
 
 
 def test_a_codec_that_the_container_refuses(plain: Path, tmp_path: Path) -> None:
-    with pytest.raises(MediaWriteError):
-        copy_through(plain, tmp_path / "out.webm", SinkOptions(codec="ffv1"))
+    for name, codec in (
+        ("out.webm", "ffv1"),
+        ("out.mov", "ffv1"),
+        ("out.avi", "h264"),
+        ("out.mp4", "rawvideo"),
+    ):
+        with pytest.raises(InputError, match="can hold"):
+            check_output(str(tmp_path / name), SinkOptions(codec=codec), str(plain))
+        with pytest.raises(InputError, match="can hold"):
+            copy_through(plain, tmp_path / name, SinkOptions(codec=codec))
     assert leftovers(tmp_path) == []
 
 

@@ -13,7 +13,9 @@ def test_density_is_normalised(r):
     process = CoulombProcess(r)
     grid = (np.arange(120) + 0.5) / 120
     two = np.mean([np.exp(process.logpdf([0.1, a])) for a in grid])
-    three = np.mean([np.exp(process.logpdf([0.1, a, b + 0.0013])) for a in grid for b in grid[:-1]]) * 119 / 120
+    three = (
+        np.mean([np.exp(process.logpdf([0.1, a, b + 0.0013])) for a in grid for b in grid[:-1]]) * 119 / 120
+    )
     assert two == pytest.approx(1.0, abs=2e-4)
     # The last column of the grid is left out above to stay within (0, 1).
     edge = np.mean([np.exp(process.logpdf([0.1, a, grid[-1] + 0.0013])) for a in grid]) / 120
@@ -25,7 +27,9 @@ def test_density_and_gradient_equal_the_pairwise_twin(r):
     process = CoulombProcess(r)
     x = np.random.default_rng(1).uniform(size=7)
     assert process.logpdf(x) == pytest.approx(log_corp(x, r), abs=1e-9)
-    np.testing.assert_allclose(process.grad_logpdf(x), gradient(process.logpdf, x, 1e-7), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        process.grad_logpdf(x), gradient(process.logpdf, x, 1e-7), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_density_does_not_change_under_shift_reversal_permutation():
@@ -105,7 +109,9 @@ def test_sphere_gradient_and_norm(dim, mapping):
     process = CoulombProcess(1.2, dim=dim, mapping=mapping)
     x = np.random.default_rng(dim).uniform(size=(5, dim))
     np.testing.assert_allclose(np.linalg.norm(process.to_sphere(x), axis=1), 1.0)
-    np.testing.assert_allclose(process.grad_logpdf(x), gradient(process.logpdf, x, 1e-7), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        process.grad_logpdf(x), gradient(process.logpdf, x, 1e-7), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_default_map_is_one_to_one_and_the_printed_is_not():

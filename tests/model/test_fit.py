@@ -36,7 +36,7 @@ def test_order_is_found_again_after_shuffling():
 
 
 def test_closed_curve():
-    x, clean, y = planted(60, 40, closed=True)
+    _, clean, y = planted(60, 40, closed=True)
     shuffle = np.random.default_rng(1).permutation(60)
     model = ElectroGP(periodic=True).fit(y[shuffle])
     # Up to rotation and direction: the order around the circle.

@@ -44,7 +44,9 @@ def test_ratio_search_finds_the_least_loss():
         best = min(loss(j, np.exp(g)) for g in grid)
         assert loss(j, ratio[j]) <= best + 1e-3
         np.testing.assert_allclose(phi[j], (squares[j] / (spectrum + ratio[j])).mean(), rtol=1e-5)
-        np.testing.assert_allclose(_kernels.ratio_loss(squares[j], spectrum, ratio[j]), loss(j, ratio[j]), rtol=1e-6)
+        np.testing.assert_allclose(
+            _kernels.ratio_loss(squares[j], spectrum, ratio[j]), loss(j, ratio[j]), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

@@ -11,7 +11,7 @@ from videorestore.model.placement import effective_size
 @pytest.fixture(scope="module")
 def loose():
     """A model of 60 frames, 8 loose half-seen frames, the whole ones and where they belong."""
-    x, clean, y = planted(68, 150, noise=0.1, seed=3)
+    _, clean, y = planted(68, 150, noise=0.1, seed=3)
     rng = np.random.default_rng(0)
     out = np.sort(rng.choice(np.arange(3, 65), 8, replace=False))
     kept = np.setdiff1d(np.arange(68), out)

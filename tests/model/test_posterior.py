@@ -27,8 +27,12 @@ def test_mean_and_sd_equal_the_dense_twin(kernel, missing):
     np.testing.assert_allclose(sd, slow_sd, atol=1e-6)
 
 
-def test_leave_one_out_is_the_fit_without_that_frame():
+@pytest.mark.parametrize("missing", [False, True])
+def test_leave_one_out_is_the_fit_without_that_frame(missing):
     _, _, y = planted(20, 6)
+    if missing:
+        y[3:6, 1] = np.nan
+        y[0, 2] = np.nan
     model = ElectroGP(hyper="shared", init="order", marginal=False).fit(y)
     mean, sd = model.leave_one_out()
     for i in (0, 7, 19):

@@ -47,7 +47,9 @@ def log_posterior(Y, x, kernel, alpha, phi, noise, r, periodic=False) -> float:
     total = log_corp(x, r)
     for j in range(Y.shape[1]):
         seen = ~np.isnan(Y[:, j])
-        cov = phi[j] * covariance(kernel, x[seen], x[seen], alpha[j], periodic) + noise[j] * np.eye(seen.sum())
+        cov = phi[j] * covariance(kernel, x[seen], x[seen], alpha[j], periodic) + noise[j] * np.eye(
+            seen.sum()
+        )
         total += log_gaussian(Y[seen, j], cov)
     return total
 
@@ -57,7 +59,9 @@ def predict(Y, x, at, kernel, alpha, phi, noise, periodic=False):
     mean, sd = np.empty((len(at), Y.shape[1])), np.empty((len(at), Y.shape[1]))
     for j in range(Y.shape[1]):
         seen = ~np.isnan(Y[:, j])
-        own = phi[j] * covariance(kernel, x[seen], x[seen], alpha[j], periodic) + noise[j] * np.eye(seen.sum())
+        own = phi[j] * covariance(kernel, x[seen], x[seen], alpha[j], periodic) + noise[j] * np.eye(
+            seen.sum()
+        )
         cross = phi[j] * covariance(kernel, at, x[seen], alpha[j], periodic)
         mean[:, j] = cross @ np.linalg.solve(own, Y[seen, j])
         sd[:, j] = np.sqrt(phi[j] - np.einsum("ij,ji->i", cross, np.linalg.solve(own, cross.T)))

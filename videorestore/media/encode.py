@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -32,6 +33,20 @@ _NAMES = {
     "prores": "prores_ks",
     "xvid": "libxvid",
     "jpeg": "mjpeg",
+}
+# What an encoder's packets are called where its own name does not say.
+_CODECS = {
+    "libx264": "h264",
+    "libx264rgb": "h264",
+    "libx265": "hevc",
+    "libvpx-vp9": "vp9",
+    "libvpx": "vp8",
+    "libaom-av1": "av1",
+    "libsvtav1": "av1",
+    "prores_ks": "prores",
+    "prores_aw": "prores",
+    "libxvid": "mpeg4",
+    "libtheora": "theora",
 }
 # The scaler has names of its own for the matrices.
 _SCALE_NAMES = {
@@ -118,6 +133,39 @@ def encoder_formats(encoder: str) -> tuple[str, ...]:
     return tuple(found.group(1).split()) if found else ()
 
 
+@lru_cache(maxsize=16)
+def container_codecs(container: str) -> frozenset[str]:
+    """Codecs that a container takes, as far as results can be read back from it."""
+    import av
+
+    with av.open(os.devnull, "w", format=container) as output:
+        codecs = set(output.supported_codecs)
+    # AVI has no presentation times: codecs that reorder frames come back wrong.
+    return frozenset(codecs - {"h264", "hevc", "av1"} if container == "avi" else codecs)
+
+
+def check_codec(container: str, options: SinkOptions) -> None:
+    """Refuse a codec or pixel format that cannot work, before any frame is made."""
+    if not options.codec:
+        return
+    encoder = choose_encoder("", PixelFormat(model="rgb"), options)
+    formats = encoder_formats(encoder)
+    codec = _CODECS.get(encoder, encoder)
+    if codec not in container_codecs(container):
+        raise InputError(
+            f"codec must be one that a {container} file can hold, got {options.codec!r}; use .mkv."
+        )
+    if options.pix_fmt and formats and options.pix_fmt not in formats:
+        raise _wrong_pix_fmt(encoder, formats, options.pix_fmt)
+
+
+def _wrong_pix_fmt(encoder: str, formats: tuple[str, ...], name: str) -> InputError:
+    return InputError(
+        f"pix_fmt must be one of {encoder}'s ({', '.join(formats[:12])}, ...), got {name!r}; "
+        "choose one of these or another codec."
+    )
+
+
 def choose_encoder(suffix: str, pixel: PixelFormat, options: SinkOptions) -> str:
     """The encoder for an output suffix (".mp4", ...) and a source format."""
     if options.codec:
@@ -201,10 +249,7 @@ def plan_encoding(
     losses: list[str] = []
     if options.pix_fmt:
         if formats and options.pix_fmt not in formats:
-            raise InputError(
-                f"pix_fmt must be one of {encoder}'s ({', '.join(formats[:12])}, ...), got {options.pix_fmt!r}; "
-                "choose one of these or another codec."
-            )
+            raise _wrong_pix_fmt(encoder, formats, options.pix_fmt)
         target = options.pix_fmt
     else:
         target = choose_pix_fmt(encoder, pipeable(pixel), height, width)
@@ -226,7 +271,10 @@ def plan_encoding(
         )
     rate = _nominal(fps)
     filters = _filters(info, piped, reached, target, height, width)
-    arguments = _arguments(encoder, suffix, target, reached, options, height, width)
+    mastering, light = info.extra.get("mastering_display"), info.extra.get("content_light")
+    arguments = _arguments(encoder, reached, options, height, width, _hdr(encoder, mastering, light))
+    if (mastering or light) and encoder not in ("libx264", "libx265"):
+        notes.append(f"the HDR mastering data are not written with {encoder}; h264 and hevc keep them")
     if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):
         arguments += ["-chroma_sample_location", info.chroma_location]
     same = reached.depth >= piped.depth and reached.model == piped.model
@@ -321,22 +369,23 @@ def _filters(
     return ",".join(chain)
 
 
+def _hdr(encoder: str, mastering: str | None, light: str | None) -> str:
+    """Static HDR metadata as parameters of x264 and x265."""
+    names = ("master-display", "max-cll") if encoder == "libx265" else ("mastering-display", "cll")
+    return ":".join(f"{name}={value}" for name, value in zip(names, (mastering, light)) if value)
+
+
 def _arguments(
-    encoder: str,
-    suffix: str,
-    target: str,
-    reached: PixelFormat,
-    options: SinkOptions,
-    height: int,
-    width: int,
+    encoder: str, reached: PixelFormat, options: SinkOptions, height: int, width: int, hdr: str
 ) -> list[str]:
     crf = str(DEFAULT_CRF if options.crf is None else options.crf)
     own: list[str] = []
     if encoder in ("libx264", "libx264rgb"):
         # A fixed number of threads: the bits do not depend on the machine. Closed groups can be joined.
         own = ["-crf", crf, "-preset", "medium", "-threads", "4", "-flags", "+cgop"]
+        own += ["-x264-params", hdr] if hdr else []
     elif encoder == "libx265":
-        parameters = "log-level=error:open-gop=0:frame-threads=2:pools=4"
+        parameters = "log-level=error:open-gop=0:frame-threads=2:pools=4" + (f":{hdr}" if hdr else "")
         own = ["-crf", crf, "-preset", "medium", "-x265-params", parameters]
     elif encoder in ("libvpx-vp9", "libvpx"):
         own = ["-crf", crf, "-b:v", "0", "-deadline", "good", "-cpu-used", "3", "-threads", "4"]

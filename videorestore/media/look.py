@@ -34,6 +34,8 @@ class First:
     interlaced : bool
     opaque : bool
         There is an alpha channel, but nothing in it.
+    hdr : dict
+        Static HDR metadata.
     """
 
     width: int
@@ -47,6 +49,7 @@ class First:
     transfer: str
     interlaced: bool
     opaque: bool
+    hdr: dict[str, str]
 
 
 def look(decoder: Decoder, path: str, *, frames: int, gif: bool) -> First:
@@ -92,6 +95,7 @@ def look(decoder: Decoder, path: str, *, frames: int, gif: bool) -> First:
         transfer=probe.TRANSFERS.get(first.color_trc, "unknown"),
         interlaced=bool(first.interlaced_frame),
         opaque=opaque,
+        hdr=probe.hdr_of(first),
     )
 
 

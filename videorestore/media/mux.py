@@ -12,7 +12,7 @@ from math import lcm
 from typing import Any
 
 from videorestore.clip import ClipInfo
-from videorestore.errors import MediaReadError, MediaWriteError
+from videorestore.errors import MediaWriteError
 from videorestore.media import probe, streams
 from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.outputs import OutputKind
@@ -253,12 +253,8 @@ def _add_companions(
         template = source.streams[plan.index]
         try:
             if plan.action == "attach":
-                output.add_attachment(
-                    template.metadata.get("filename", "attachment"),
-                    template.mimetype or "application/octet-stream",
-                    template.data,
-                )
-                muxed.types.append("attachment")
+                output.add_attachment(*streams.attachment_of(path, template))
+                muxed.types.append(plan.type)
                 continue
             if plan.action == "copy":
                 stream = output.add_stream_from_template(template, opaque=True)
@@ -274,7 +270,7 @@ def _add_companions(
             else:
                 muxed.losses.append(plan.describe())
                 continue
-        except (av.error.FFmpegError, ValueError, MediaWriteError, MediaReadError) as error:
+        except (av.error.FFmpegError, ValueError, StopIteration, MediaWriteError) as error:
             muxed.losses.append(
                 f"{plan.type} stream {plan.index} ({plan.codec}): left out, {str(error)[:200]}"
             )

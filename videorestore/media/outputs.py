@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import InputError, MediaWriteError, OutputExistsError
-from videorestore.media.encode import SinkOptions
+from videorestore.media.encode import SinkOptions, check_codec
 
 CONTAINERS = {
     ".mp4": "mp4",
@@ -72,6 +72,8 @@ def check_output(path: str, options: SinkOptions, input_path: str | None) -> Non
     if not target:
         raise InputError("output must name a file or a folder, got the root folder; choose another.")
     _refuse_input(target, input_path)
+    if kind.video:
+        check_codec(kind.name, options)
     folder = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(folder):
         raise MediaWriteError(f"the folder of the output must exist, {folder} does not; create it.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import struct
 import subprocess
 from fractions import Fraction
 from functools import lru_cache
@@ -115,6 +117,73 @@ def turns_of(frame: Any) -> tuple[int, bool]:
             angle = np.degrees(np.arctan2(-b, a)) if (a or b) else 0.0
             return round(angle / 90.0) % 4, bool(mirrored)
     return 0, False
+
+
+def hdr_of(frame: Any) -> dict[str, str]:
+    """Static HDR metadata of a frame in the notation of x264 and x265.
+
+    Returns
+    -------
+    dict
+        "mastering_display" as ``G(x,y)B(x,y)R(x,y)WP(x,y)L(max,min)``, "content_light" as ``max,average``.
+    """
+    found = {}
+    for side in list(frame.side_data.keys()):
+        kind, data = side.type.name, bytes(side)
+        if kind == "CONTENT_LIGHT_LEVEL" and len(data) >= 8:
+            found["content_light"] = "{},{}".format(*struct.unpack("<2I", data[:8]))
+        if kind == "MASTERING_DISPLAY_METADATA" and len(data) >= 88:
+            numbers = struct.unpack("<22i", data[:88])
+            ratios = [Fraction(a, b) if b else Fraction(0) for a, b in zip(numbers[:20:2], numbers[1:20:2])]
+            if not (numbers[20] and numbers[21]):
+                continue
+            x = [round(r * 50000) for r in ratios[:8]]
+            dark, bright = (round(r * 10000) for r in ratios[8:])
+            red, green, blue, white = (f"({a},{b})" for a, b in zip(x[::2], x[1::2]))
+            found["mastering_display"] = f"G{green}B{blue}R{red}WP{white}L({bright},{dark})"
+    return found
+
+
+def missing_bytes(path: str) -> int:
+    """How many bytes a file should have beyond its end, by the sizes in its own header; 0 where none says so."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        head = file.read(64)
+        if head[:4] == b"\x1a\x45\xdf\xa3":
+            return max(0, _matroska_end(head) - size)
+        if head[:4] == b"RIFF":
+            stated = struct.unpack("<I", head[4:8])[0]
+            return max(0, stated + 8 - size) if 0 < stated < 0xFFFFFFF0 else 0
+        if head[4:8] != b"ftyp":
+            return 0
+        place = 0
+        while place + 16 <= size:
+            file.seek(place)
+            length, kind = struct.unpack(">I4s", file.read(8))
+            if length == 1:
+                length = struct.unpack(">Q", file.read(8))[0]
+            if length < 8 or not kind.isalnum():
+                return 0
+            place += length
+        return max(0, place - size)
+
+
+def _matroska_end(head: bytes) -> int:
+    """End of the segment of a Matroska file; 0 where it is open."""
+    place = 4
+    for _ in range(2):
+        first = head[place]
+        width = 9 - first.bit_length()
+        if first == 0 or place + width > len(head):
+            return 0
+        value = int.from_bytes(head[place : place + width], "big") & ((1 << 7 * width) - 1)
+        if value == (1 << 7 * width) - 1:
+            return 0
+        place += width + value
+        if head[place : place + 4] != b"\x18\x53\x80\x67":
+            return place
+        place += 4
+    return 0
 
 
 def origin_of(container: Any, stream: Any) -> Fraction:

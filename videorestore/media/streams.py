@@ -12,6 +12,9 @@ from typing import Any, Literal
 from videorestore.media import probe
 from videorestore.media.pipe import run_ffmpeg
 
+COVER = 0x400
+"""FFmpeg's mark of a stream that is one picture for the whole file."""
+
 Action = Literal["copy", "convert", "attach", "leave"]
 
 # What muxers accept on paper but players do not find in an AVI file.
@@ -79,11 +82,19 @@ def plan_companions(source: Any, main: int, container: str, supported: set[str])
     supported : set of str
         Codecs that its muxer takes.
     """
-    plans = []
-    for stream in source.streams:
-        if stream.index != main:
-            plans.append(_plan(stream, container, supported))
-    return plans
+    return [
+        _plan(stream, container, supported)
+        for stream in source.streams
+        if stream.index != main and not _implied(source, stream)
+    ]
+
+
+def _implied(source: Any, stream: Any) -> bool:
+    """Streams that are written anew from metadata: time codes, and the texts of QuickTime's chapters."""
+    if stream.type != "data":
+        return False
+    chapters = "mov" in source.format.name and bool(source.chapters()) and stream.name == "bin_data"
+    return chapters or "timecode" in stream.metadata
 
 
 def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
@@ -114,12 +125,31 @@ def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
             )
         return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it; use .mkv")
     if stream.type == "video":
-        cover = bool(stream.disposition & 0x400)
-        holds = container in ("mp4", "mov", "matroska") or (container == "webm" and not cover)
+        cover = bool(stream.disposition & COVER)
+        if cover and container == "matroska":
+            return Companion(**base, action="attach")
+        holds = container in ("mp4", "matroska") or (container in ("webm", "mov") and not cover)
         if codec in supported and holds:
             return Companion(**base, action="copy")
         return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it; use .mkv")
     return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it")
+
+
+def attachment_of(path: str, stream: Any) -> tuple[str, str, bytes]:
+    """Name, type and bytes of an attachment, or of a cover that becomes one."""
+    import av
+
+    tags = {key.lower(): value for key, value in stream.metadata.items()}
+    if stream.type == "attachment":
+        kind = stream.mimetype or tags.get("mimetype") or "application/octet-stream"
+        return tags.get("filename", "attachment"), kind, bytes(stream.data)
+    codec = stream.codec_context.name
+    suffix = {"mjpeg": "jpg"}.get(codec, codec)
+    with av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace") as container:
+        packet = next(p for p in container.demux(container.streams[stream.index]) if p.size)
+        data = bytes(packet)
+    kind = tags.get("mimetype", "image/jpeg" if suffix == "jpg" else f"image/{suffix}")
+    return tags.get("filename", f"cover.{suffix}"), kind, data
 
 
 def kept_metadata(metadata: dict[str, str]) -> dict[str, str]:
@@ -244,7 +274,7 @@ class PacketFeed:
         stream = packet.stream
         target = self._targets[stream.index]
         tick = Fraction(stream.time_base)
-        cover = stream.type == "video" and stream.disposition & 0x400
+        cover = stream.type == "video" and stream.disposition & COVER
         start = self._span.start if self._span is not None else Fraction(0)
         lead = self._lead.get(stream.index, Fraction(0))
         offset = 0 if cover else round((self._origin + start - lead) / tick)

@@ -25,6 +25,7 @@ from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 _BARE = ("avi", "h264", "hevc", "m4v", "mpegvideo", "obu", "asf", "h263", "vc1", "rm")
 _MANY = 12
 _FEW = 3
+_SEEK_TRIES = 3
 
 # Indexes found in this process, by file, size, time of change and stream: a file that is opened again is not
 # decoded again.
@@ -107,6 +108,7 @@ class VideoSource(Source):
                 "range_known": first.range_known,
                 "codec": self._container_facts["codec"],
                 "interlaced": first.interlaced,
+                **first.hdr,
             },
         )
         if index is not None:
@@ -176,28 +178,37 @@ class VideoSource(Source):
                 yield frame
 
     def _sought(self, start: int, stop: int | None) -> Iterator[Frame]:
-        """Frames after a seek for as long as they prove to be the same as in sequential decoding."""
+        """Frames after a seek for as long as they prove to be the same as in sequential decoding.
+
+        A seek may land late, or in the middle of a group of pictures; then an earlier key frame is tried.
+        """
         index = self.index()
         stop = len(index) if stop is None else min(stop, len(index))
-        key = max((k for k in index.keys if k <= start), default=0)
-        if key == 0 or self._policy != "pts" or len(index.marks) != len(index) or start >= stop:
+        if self._policy != "pts" or len(index.checks) != len(index) or start >= stop:
             return
-        number = key
+        keys = [k for k in index.keys if 0 < k <= start]
+        for key in keys[: -_SEEK_TRIES - 1 : -1]:
+            number = start
+            for frame in self._after_seek(index, key, start, stop):
+                yield frame
+                number += 1
+            if number > start:
+                return
+
+    def _after_seek(self, index: FrameIndex, key: int, start: int, stop: int) -> Iterator[Frame]:
+        number = start
+        wanted = index.marks[start]
         for item in self._decoder.pictures(Log(), careful=self._careful, strict=False, seek=index.marks[key]):
-            if number == key and item.pts != index.marks[key]:
-                if item.pts is None or item.pts > index.marks[key]:
-                    return
+            if number == start and (item.pts is None or item.pts < wanted):
                 continue
-            if number >= stop:
+            if number >= stop or item.pts != index.marks[number]:
                 return
             planes = self._planes(item.picture)
-            corrupt: Status = "corrupt" if item.corrupt else "good"
-            same = item.pts == index.marks[number] and corrupt == index.statuses[number]
-            sampled = number in (key, start) or number % 8 == 0
-            if not same or (sampled and _check(planes) != index.checks[number]):
+            if _check(planes) != index.checks[number]:
                 return
-            if number >= start:
-                yield self._frame(planes, number, index.times[number], index.durations[number], corrupt)
+            yield self._frame(
+                planes, number, index.times[number], index.durations[number], index.statuses[number]
+            )
             number += 1
 
     def _sequential(self, stop: int | None = None) -> Iterator[Frame]:
@@ -280,12 +291,18 @@ class VideoSource(Source):
             log.lose(
                 f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count
             )
+        else:
+            gone = probe.missing_bytes(self.path) if self.path else 0
+            if gone:
+                log.lose(f"the file is cut off: {gone} bytes at its end are missing", 0)
         corrupt = [k for k, s in enumerate(statuses) if s == "corrupt"]
         if corrupt:
             shown = ", ".join(map(str, corrupt[:12])) + (", ..." if len(corrupt) > 12 else "")
             log.losses.append(f"{len(corrupt)} of {len(times)} frames are corrupt: {shown}")
         if clock.repaired:
             log.notes.append(f"{clock.repaired} frame times did not increase and were moved")
+        if self._info.extra["interlaced"]:
+            log.notes.append("the frames are interlaced; both fields are treated as one picture")
         if self._changes:
             log.notes.append(
                 "the size or format changes on the way; all frames are brought to the first one's"

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
@@ -20,6 +19,7 @@ from videorestore.model.marginal import refine
 from videorestore.model.marginal_posterior import MarginalPosterior, adopt
 from videorestore.model.placement import Chain, Placement, expectation_maximisation, gather
 from videorestore.model.posterior import CurvePosterior, Weights
+from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -175,7 +175,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_stream(self, chunks: Stream, n: int) -> None:
         noise = self.noise_var
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             fit = fit_curve(chunks, n, self._options(noise))
         self._adopt(fit)
 
@@ -224,7 +224,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.learn_x or np.ndim(noise) > 0:
             return
         fit = self.fit_
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             marginal = refine(
                 frames[fit.rows],
                 fit.x[fit.rows],
@@ -254,7 +254,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``noise=True`` gives the sd of a new noisy frame instead.
         """
         frames = self._trained()
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             mean, sd = self.posterior_weights(np.ravel(x)).apply(frames, sd=return_std, noise=noise)
         return (mean, sd) if return_std else mean
 
@@ -303,7 +303,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def leave_one_out(self) -> tuple[Block, Block]:
         """Each training frame predicted from the others at its position: mean and sd, noise included."""
         frames = self._trained()
-        mean, sd = self._posterior.leave_one_out(np.nan_to_num(frames) if np.isnan(frames).any() else frames)
+        mean, sd = self._posterior.leave_one_out(frames)
         back = np.searchsorted(self._posterior.x[np.argsort(self._posterior.x)], self.embedding_)
         index = np.argsort(self._posterior.x)[back]
         return mean[index], sd[index]
@@ -318,7 +318,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
         """The same against training pixels that stream by in the blocks of the fit."""
         check_is_fitted(self, "fit_")
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             if isinstance(self._posterior, MarginalPosterior):
                 return [self._posterior.place(frame) for frame in frames]
             return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
@@ -405,7 +405,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             variance = np.square(sd, dtype=np.float64).mean(axis=0) + mean.var(axis=0, dtype=np.float64)
             return mean.mean(axis=0), np.sqrt(variance)
         log_weight = placement.log_density + np.log(np.gradient(placement.grid))
-        top = np.sort(np.flatnonzero(log_weight > log_weight.max() - 30.0)[:400])
+        top = np.sort(np.argsort(log_weight, kind="stable")[-400:])
+        top = top[log_weight[top] > log_weight.max() - 30.0]
         mean, sd = self.posterior_weights(placement.grid[top]).apply(pixels, missing, noise=True)
         value = expectation_maximisation(
             log_weight[top], mean.astype(np.float64), np.maximum(np.square(sd, dtype=np.float64), 1e-12)

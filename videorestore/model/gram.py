@@ -221,10 +221,14 @@ def group_grams(
     for block, label, extras in blocks:
         for g, rows, matrix in extras:
             grams[g][np.ix_(rows, rows)] += matrix
-        for g in np.unique(label):
-            if g >= 0:
-                member = label == g
-                part = block if member.all() else np.compress(member, block, axis=1)
-                add_gram(grams[g], part)
-                sizes[g] += int(member.sum())
+        # Sorted by label, each group is a slice of rows that BLAS takes as it stands.
+        order = np.argsort(label, kind="stable")
+        edges = np.searchsorted(label[order], np.arange(n_labels + 1))
+        if not np.array_equal(order, np.arange(order.size)):
+            block = np.take(block, order, axis=1, mode="clip")
+        for g in range(n_labels):
+            first, last = edges[g], edges[g + 1]
+            if last > first:
+                add_gram(grams[g], block[:, first:last])
+                sizes[g] += int(last - first)
     return grams, sizes

@@ -46,7 +46,7 @@ from videorestore.model.marginal_steps import (
 
 Array = NDArray[np.float64]
 
-COARSE, FINE = 160, 640
+COARSE, FINE = 160, 512
 """Cells of the grid in the search, and at most in the end."""
 MOST_FOR_STARTS = 1000
 """Points up to which other orders than the given one are tried: they need all pairs."""
@@ -248,14 +248,14 @@ def refine(
                 np.full(y.shape[1], best.curve.theta[-1]),
             ]
         )
-        other = _run(_begin(own, best.basis, best.q, best.start, theta), 12)
+        other = _challenge(_begin(own, best.basis, best.q, best.start, theta), best)
         # Each variance more must earn its keep.
         if other.evidence > best.evidence + 3.0 + 2.0 * (y.shape[1] - 1):
-            best, axes = _run(other, 30), np.eye(y.shape[1])
+            best, axes = _run(other, 20), np.eye(y.shape[1])
     if roughness == "auto" and r > 0:
         strict = make_basis(size=best.basis.s.size, roughness=0.0, **layout)
         q = _recut(best.q, _warp(best, 1.0))
-        other = _run(_begin(best.data, strict, q, best.start, best.curve.theta), 25)
+        other = _challenge(_begin(best.data, strict, q, best.start, best.curve.theta), best)
         if other.evidence > best.evidence + DECISIVE:
             best, rough = _run(other, 20), 0.0
     return _finish(best, mean, axes, rough if r > 0 else 0.0, r)
@@ -319,6 +319,12 @@ def _run(state: _State, iterations: int, tolerance: float = 2e-3) -> _State:
     return replace(state, q=q, field=field, curve=curve, evidence=evidence, n_iter=state.n_iter + done)
 
 
+def _challenge(other: _State, best: _State) -> _State:
+    """Run a rival model; give up early where it is far behind."""
+    other = _run(other, 5)
+    return _run(other, 20) if other.evidence > best.evidence - 12.0 else other
+
+
 def _search(data: Data, basis: Basis, given: Array, others: bool) -> _State:
     """Short runs from several orders, longer ones from the best two."""
     orders = {"given": given}
@@ -340,12 +346,12 @@ def _search(data: Data, basis: Basis, given: Array, others: bool) -> _State:
 
 
 def _cells(state: _State) -> int:
-    """Cells that the grid needs: three for the sd of a position where the curve is fast."""
+    """Cells that the grid needs: two and a half for the sd of a position where the curve is fast."""
     curve = state.curve
     path = state.basis.phi[:, curve.keep] @ curve.mean / np.sqrt(curve.noise_var)
     step = np.sqrt(np.square(np.diff(path, axis=0)).sum(axis=1))
     speed = float(np.quantile(step, 0.9)) * state.basis.s.size
-    return int(np.clip(3 * speed, COARSE, 10 * FINE))
+    return int(np.clip(2.5 * speed, COARSE, 10 * FINE))
 
 
 def _regrid(state: _State, basis: Basis) -> _State:

@@ -42,8 +42,8 @@ def log_spectrum(kernel: Kernel, omega: Array, log_alpha: float) -> tuple[Array,
 def frequencies(count: int, periodic: bool) -> Array:
     """Frequencies (k,) of the curve's features."""
     if periodic:
-        return 2 * np.pi * ((np.arange(count) + 1) // 2)
-    return np.pi * np.arange(1, count + 1) / (1 + 2 * PAD)
+        return np.asarray(2 * np.pi * ((np.arange(count) + 1) // 2))
+    return np.asarray(np.pi * np.arange(1, count + 1) / (1 + 2 * PAD))
 
 
 def features(s: Array, omega: Array, periodic: bool) -> Array:

@@ -64,8 +64,8 @@ def starting_orders(y: Array, seen: Array) -> dict[str, Array]:
     line = np.linalg.svd(y, full_matrices=False)[0][:, 0]
     return {
         "graph": ranks(along_graph(distance, 4)),
-        "wide graph": ranks(along_graph(distance, 6)),
         "tree": ranks(along_graph(distance, 0)),
         "diffusion": ranks(diffusion(distance, 8)),
+        "near diffusion": ranks(diffusion(distance, 3)),
         "line": ranks(line),
     }

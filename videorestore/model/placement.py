@@ -15,6 +15,8 @@ from videorestore.model.missing import fill
 from videorestore.model.posterior import Block, CurvePosterior
 
 GRID = 2001
+MEMORY = 256 * 2**20
+"""Bytes of Gram matrices held at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,21 @@ class SeenPixels:
 def gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
     """Products of the training pixels with each of ``frames`` (f, d), NaN = not seen.
 
-    Frames that miss the same pixels share one Gram matrix.
+    Frames that miss the same pixels share one Gram matrix; where the matrices of all would not fit into
+    ``MEMORY``, the pixels stream by more than once.
     """
+    _, mask = np.unique(np.packbits(np.isnan(frames), axis=1), axis=0, return_inverse=True)
+    mask = mask.reshape(-1)
+    room = max(1, MEMORY // (8 * posterior.fit.ratio.size * posterior.fit.rows.size**2))
+    out: list[SeenPixels | None] = [None] * frames.shape[0]
+    for first in range(0, int(mask.max()) + 1, room):
+        chosen = np.flatnonzero((mask >= first) & (mask < first + room))
+        for i, seen in zip(chosen, _gather(posterior, stream, frames[chosen])):
+            out[i] = seen
+    return [seen for seen in out if seen is not None]
+
+
+def _gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
     fit = posterior.fit
     f = frames.shape[0]
     seen = ~np.isnan(frames)
@@ -179,17 +194,22 @@ class Placement:
     def moments(self) -> tuple[float, float]:
         """Mean and sd of the grid posterior (log-linear between its points)."""
         share = np.exp(_cell_masses(self.grid, self.log_density))
-        share /= share.sum()
-        width = np.diff(self.grid)
-        slope = np.diff(self.log_density)
-        # Mean and second moment of exp(slope t) on [0, 1], by Gauss-Legendre: exact to rounding.
-        node, weight = np.polynomial.legendre.leggauss(12)
+        held = np.flatnonzero(share > 1e-12 * share.max())
+        share = share[held] / share[held].sum()
+        width = np.diff(self.grid)[held]
+        slope = np.diff(self.log_density)[held]
+        # Moments of exp(slope t) on [0, 1] by Gauss-Legendre: exact where cells are as flat as they are made.
+        node, weight = np.polynomial.legendre.leggauss(32)
         t = 0.5 * (node + 1)
-        density = np.exp(slope[:, None] * t - np.maximum(slope, 0)[:, None]) * weight
+        logs = np.log(weight) + slope[:, None] * t
+        density = np.exp(logs - logs.max(axis=1, keepdims=True))
         density /= density.sum(axis=1, keepdims=True)
-        at = self.grid[:-1, None] + width[:, None] * t
+        # From the top, so that a narrow posterior does not drown in rounding.
+        top = self.grid[int(self.log_density.argmax())]
+        at = (self.grid[held] - top)[:, None] + width[:, None] * t
         mean = float(share @ (density * at).sum(axis=1))
-        return mean, float(np.sqrt(max(share @ (density * np.square(at - mean)).sum(axis=1), 0.0)))
+        variance = float(share @ (density * np.square(at - mean)).sum(axis=1))
+        return float(top + mean), float(np.sqrt(variance))
 
     def propose(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draws (size,) from the grid's density, log-linear in each cell, and their log density (size,)."""

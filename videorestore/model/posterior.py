@@ -14,6 +14,7 @@ from videorestore.model.covariance import Array, covariance
 from videorestore.model.fit import CurveFit
 from videorestore.model.missing import fill
 from videorestore.model.objective import inverse_and_logdet
+from videorestore.model.threads import one_thread
 
 Block = NDArray[Any]
 Indices = NDArray[np.intp]
@@ -64,10 +65,11 @@ class CurvePosterior:
         own = self.x
         matrix = np.empty((fit.ratio.size, at.size, own.size))
         variance = np.empty((fit.ratio.size, at.size))
-        for g, alpha in enumerate(fit.alpha):
-            cross = covariance(fit.kernel, at, own, float(alpha), fit.periodic)
-            matrix[g] = cross @ self.inverse[g]
-            variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
+        with one_thread():
+            for g, alpha in enumerate(fit.alpha):
+                cross = covariance(fit.kernel, at, own, float(alpha), fit.periodic)
+                matrix[g] = cross @ self.inverse[g]
+                variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
         return Weights(posterior=self, x=at, matrix=matrix, variance=variance)
 
     def centred(self, block: Block, columns: Columns) -> Block:
@@ -88,19 +90,37 @@ class CurvePosterior:
     def leave_one_out(self, block: Block, columns: Columns = slice(None)) -> tuple[Block, Block]:
         """Each frame predicted from the others at its own position: mean and sd (u, k), noise included.
 
-        Given positions and hyper-parameters, closed form; values must not be missing.
+        Given positions and hyper-parameters, closed form; NaN = missing, treated exactly.
         """
         fit = self.fit
         y = self.centred(block, columns)
         label = fit.label[columns].astype(np.intp)
+        phi = fit.phi[columns]
         mean = np.zeros_like(y)
         sd = np.zeros_like(y)
-        for g in np.unique(label[label >= 0]):
-            member = np.flatnonzero(label == g)
-            own = np.diagonal(self.inverse[g])[:, None]
-            part = y[:, member]
-            mean[:, member] = part - (self.inverse[g] @ part) / own
-            sd[:, member] = np.sqrt(fit.phi[columns][member][None, :] / own)
+        with one_thread():
+            partly = np.isnan(y).any(axis=0)
+            for at, g, rows, covariance_ in fill(y, label, self.inverse):
+                # Precision of the seen frames: what is missing is taken out of the full one.
+                part = y[:, at].astype(np.float64)
+                lever = self.inverse[g][:, rows]
+                precision = self.inverse[g] - lever @ covariance_ @ lever.T
+                own = np.diagonal(precision).copy()
+                own[rows] = 1.0
+                part[rows] = 0.0
+                predicted = part - (precision @ part) / own[:, None]
+                spread = 1.0 / own
+                predicted[rows] = y[np.ix_(rows, at)]
+                spread[rows] = np.diagonal(covariance_)
+                mean[:, at] = predicted
+                sd[:, at] = np.sqrt(spread[:, None] * phi[at])
+            for g in np.unique(label[label >= 0]):
+                member = np.flatnonzero((label == g) & ~partly)
+                inverse = self.inverse[g].astype(y.dtype)
+                own = np.diagonal(self.inverse[g])[:, None]
+                part = y[:, member]
+                mean[:, member] = part - (inverse @ part) / own.astype(y.dtype)
+                sd[:, member] = np.sqrt(phi[member][None, :] / own)
         return mean + fit.mean[columns].astype(y.dtype), sd
 
     def sample(
@@ -179,6 +199,10 @@ class Weights:
         noise : bool
             Include the noise of a new value in the sd.
         """
+        with one_thread():
+            return self._apply(block, columns, sd, noise)
+
+    def _apply(self, block: Block, columns: Columns, sd: bool, noise: bool) -> tuple[Block, Block]:
         fit = self.posterior.fit
         y = self.posterior.centred(block, columns)
         label = fit.label[columns].astype(np.intp)

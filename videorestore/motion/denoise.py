@@ -46,12 +46,12 @@ _Result = TypeVar("_Result")
 
 _SMALLEST = 16
 _BOX = (7, 7)
-_A1 = np.float32(0.05)
-_A2 = np.float32(0.0)
-_ALLOWANCE = 0.05
-"""Misfit of two pilots of the same picture, in units of the noise's variance."""
+_ALLOWANCE = np.float32(1.0)
+"""Misfit of two pilots of the same picture, in units of the pilot's own variance."""
 _SEVERITY = 8.0
 """Pilots are smooth and show only a part of what differs: their misfit counts so many times."""
+_CODED = 0.9
+"""Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
 _INDEPENDENT = 1.7
 """Mean squared difference of independent noise after warping, in units of its variance."""
 
@@ -128,7 +128,7 @@ def denoise(
     if not strength >= 0:
         raise InputError(f"strength must be 0 or more, got {strength}; 1 is the usual one.")
     wanted = clip[start:stop]
-    assumed = noise.scaled(strength)
+    assumed = noise.scaled(strength * (_CODED if noise.codec else 1.0))
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
@@ -167,6 +167,7 @@ def _denoise(
     low, high = max(0, start - halo), min(n, stop + halo)
     guide, left = _guide(planes, pilot, doubt, variance, scale, preset, low, high, noise.codec)
     del pilot
+    guide0 = guide[start - low : stop - low]
     result, spread = guide, left
     planes, variance = planes[low:high], variance[low:high]
     start, stop = start - low, stop - low
@@ -180,6 +181,8 @@ def _denoise(
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
+    global DEBUG
+    DEBUG = (from_planes(guide0 if preset.passes<2 else result[start:stop], basis=basis), np.sqrt(variance_from_planes(variance[start:stop], basis=basis)))
     mean = from_planes(result[start:stop], basis=basis)
     return mean, np.sqrt(variance_from_planes(spread[start:stop], basis=basis))
 
@@ -220,7 +223,7 @@ def _guide(
     level = variance.mean(axis=1)
 
     def along(t: int) -> tuple[FloatArray, FloatArray]:
-        mean, left = _along_motion(noisy, smooth, level[t], _A1*level[t] + _A2*2*doubt[t], forward, backward, t, preset.temporal, codec)
+        mean, left = _along_motion(noisy, smooth, level[t], _ALLOWANCE * doubt[t], forward, backward, t, preset.temporal, codec)
         return to_planes(mean, basis=None), variance[t] * left
 
     parts = _each(along, range(low, high))
@@ -260,7 +263,8 @@ def _along_motion(
             fit = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
             accumulate(warped, fit, level, allowance, _SEVERITY, total, mass, squares, weight)
             if codec:
-                squared_difference(warped, noisy[t], misfit)
+                # By the luma: chroma is smooth after a codec, its samples are no measure.
+                np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
                 difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
                 add_tie(weight, difference, level, _INDEPENDENT, tied)
     left = squares / np.square(mass)

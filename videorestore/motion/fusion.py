@@ -43,9 +43,10 @@ def filter_line(line: Floats) -> None:
     for c in range(channels):
         start = line[0, c]
         power = np.float32(1.0)
-        for k in range(1, min(_TAIL, 2 * count - 2)):
+        for k in range(1, _TAIL):
             power *= _POLE
-            start += power * line[k if k < count else 2 * count - 2 - k, c]
+            place = k % (2 * count - 2)
+            start += power * line[min(place, 2 * count - 2 - place), c]
         line[0, c] = start
     for k in range(1, count):
         for c in range(channels):
@@ -220,8 +221,8 @@ def look(
 
 
 @parallel_kernel
-def fuse(weights: Floats, blends: Floats, mean: Floats, parting: Floats) -> None:
-    """Weighted mean ``(h, w, c)`` of candidates ``(m, h, w, c)`` and the sd ``(h, w)`` between them.
+def fuse(weights: Floats, blends: Floats, mean: Floats) -> None:
+    """Weighted mean ``(h, w, c)`` of candidates ``(m, h, w, c)``.
 
     The weights ``(m, h, w)`` are divided by their sum in place.
     """
@@ -231,7 +232,6 @@ def fuse(weights: Floats, blends: Floats, mean: Floats, parting: Floats) -> None
             total = np.float32(1e-20)
             for m in range(candidates):
                 total += weights[m, y, x]
-            variance = np.float32(0.0)
             for m in range(candidates):
                 weights[m, y, x] /= total
             for c in range(channels):
@@ -239,10 +239,6 @@ def fuse(weights: Floats, blends: Floats, mean: Floats, parting: Floats) -> None
                 for m in range(candidates):
                     value += weights[m, y, x] * blends[m, y, x, c]
                 mean[y, x, c] = value
-                for m in range(candidates):
-                    off = blends[m, y, x, c] - value
-                    variance += weights[m, y, x] * off * off
-            parting[y, x] = np.sqrt(variance / np.float32(channels))
 
 
 @parallel_kernel

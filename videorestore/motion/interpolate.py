@@ -162,7 +162,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     whole = np.stack([side.whole for side in sides])
     miss = np.stack([side.flow.consistency for side in sides])
     left = np.stack([side.flow.residual for side in sides])
-    judged = [[side.flow.consistency, side.flow.residual, side.doubt, side.unrest] for side in sides]
+    judged = [[side.doubt, side.unrest] for side in sides]
     carried = np.concatenate(
         [
             np.stack([-away[0], whole[1] - away[1]]),
@@ -184,8 +184,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     for k in range(3):
         cost = cv2.blur(gaps[k] * seen[k], _COST_BOX, borderType=cv2.BORDER_REFLECT)
         weights[k] = (reached[k] + 1e-3) * np.exp(-cost / _TEMPERATURE)
-    mean, parting = np.empty(shape, np.float32), np.empty(shape[:2], np.float32)
-    fuse(weights, blends, mean, parting)
+    mean = np.empty(shape, np.float32)
+    fuse(weights, blends, mean)
     still = _standing(window, before)
     if still is not None:
         mean += still[..., None] * (
@@ -193,14 +193,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         )
     evidence = Evidence(
         gap=(weights * gaps).sum(axis=0),
-        seen=(weights * seen).sum(axis=0),
-        parting=parting,
-        miss=(weights * paths[..., 4]).sum(axis=0),
-        residual=(weights * paths[..., 5]).sum(axis=0),
-        doubt=(weights * paths[..., 6]).sum(axis=0),
-        unrest=(weights * paths[..., 7]).sum(axis=0),
-        still=still,
-        share=share,
+        doubt=(weights * paths[..., 4]).sum(axis=0),
+        unrest=(weights * paths[..., 5]).sum(axis=0),
     )
     return mean, np.repeat(spread(mean, evidence)[..., None], shape[2], axis=2)
 

@@ -19,6 +19,8 @@ Ints = NDArray[np.int32]
 _RADIUS = 3  # patches of 7 x 7
 _SWEEPS = 4
 _REACH = 24  # first radius of the random search, halved until 1
+_EFFORT = 0.3  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
+_MOST_TRIES = 12
 _GOOD = 4.0  # mean absolute difference in levels under which a match is left alone
 
 
@@ -130,6 +132,12 @@ def search(
             found[y, x, 1] = dy
             cost[y, x] = patch_cost(first, second, y, x, dy, dx, np.float32(1e9))
     start_cost = cost.copy()
+    bad = 0
+    for y in range(height):
+        for x in range(width):
+            bad += 1 if cost[y, x] >= good else 0
+    # The fewer pixels are in question, the more is tried for each: a small thing has few chances to be hit.
+    tries = min(max(int(_EFFORT * height * width) // max(bad, 1), 1), _MOST_TRIES)
     for sweep in range(sweeps):
         step = 1 if sweep % 2 == 0 else -1
         for j in range(height):
@@ -152,15 +160,17 @@ def search(
                     value = patch_cost(first, second, y, x, dy, dx, best)
                     if value < best:
                         best, best_dx, best_dy = value, dx, dy
-                radius = reach
                 state = np.uint32((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345))
+                radius, left = reach, tries
                 while radius >= 1:
                     state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
                     span = np.uint32(2 * radius + 1)
                     dx = best_dx + np.int32((state >> np.uint32(8)) % span) - radius
                     state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
                     dy = best_dy + np.int32((state >> np.uint32(8)) % span) - radius
-                    radius //= 2
+                    left -= 1
+                    if left == 0:
+                        radius, left = radius // 2, tries
                     if not (0 <= x + dx < width and 0 <= y + dy < height):
                         continue
                     value = patch_cost(first, second, y, x, dy, dx, best)

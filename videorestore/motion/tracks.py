@@ -99,8 +99,7 @@ def track(
         misses.append(behind.consistency)
         unrest = _unrest(cache, start, (before, behind), (end, flow), float(steps))
     else:
-        # Of noise alone, the difference of two frames is larger than that of one and the mean of two.
-        unrest = flow.residual * np.float32(np.sqrt(0.75))
+        unrest = flow.residual
         whole = flow.vectors
         places = [whole]
     if curved and 0 <= beyond < len(times):

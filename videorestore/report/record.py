@@ -47,6 +47,8 @@ class RecordBuilder:
         Mean rate; None leaves the field out.
     vfr : bool
         Times are not evenly spaced.
+    started : float, optional
+        When the run began, by ``time.monotonic()``; now by default.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class RecordBuilder:
         height: int | None = None,
         fps: Fraction | None = None,
         vfr: bool = False,
+        started: float | None = None,
     ) -> None:
         self._head: dict[str, Any] = {
             "version": version,
@@ -77,7 +80,7 @@ class RecordBuilder:
             "fps": fps,
         }
         self._vfr = vfr
-        self._started = time.monotonic()
+        self._started = time.monotonic() if started is None else started
         self._frames: list[dict[str, Any]] = []
         self._begin: Fraction | None = None
         self._end = Fraction(0)

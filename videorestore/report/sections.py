@@ -34,8 +34,8 @@ def legend(states: list[str], cuts: list[int]) -> str:
 
 _CHARTS = (
     ("x", "latent position", None),
-    ("sd", "sd of 255", 0.0),
-    ("psnr", "PSNR, dB", None),
+    ("sd", "standard deviation (of 255)", 0.0),
+    ("psnr", "PSNR (dB)", None),
     ("ssim", "SSIM", None),
     ("source", "source frame", None),
 )
@@ -51,9 +51,8 @@ def charts(frames: list[dict[str, Any]], n: int) -> str:
             continue
         drawing, bottom, top = figures.series(values, n, low=low)
         parts.append(
-            f'<figure class="chart"><figcaption><span>{label}</span><span class="value" data-key="{key}"></span>'
-            f'</figcaption><div class="plot track">{drawing}<span class="high">{top:.4g}</span>'
-            f'<span class="low">{bottom:.4g}</span></div></figure>'
+            f'<figure class="chart"><figcaption><span>{label}, {bottom:.4g} to {top:.4g}</span>'
+            f'<span class="value" data-key="{key}"></span></figcaption><div class="plot track">{drawing}</div></figure>'
         )
     return "".join(parts)
 

@@ -71,7 +71,7 @@ def tiles(record: Record) -> list[Tile]:
             ("self-test", f"{test['psnr']:.1f} dB", f"on {test.get('hidden', 'some')} hidden frames")
         )
     if "coverage95" in test:
-        found.append(("coverage", f"{100 * test['coverage95']:.0f} %", "of truths within the 95 % interval"))
+        found.append(("coverage", f"{100 * test['coverage95']:.1f} %", "of truths within the 95 % interval"))
     for key, label, more in (
         ("cuts", "cuts", "between shots"),
         ("damage", "damage", "places"),

@@ -11,7 +11,7 @@ from videorestore.media.source import Source
 from videorestore.tasks.scan import Scan, read_pixels, shrink
 from videorestore.tasks.work import Progress, silent
 
-AROUND = 24
+AROUND = 32
 """Frames on each side from which the usual step is learnt."""
 
 SIDE = 240
@@ -34,7 +34,7 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     after : int
         Number in the source.
     """
-    from videorestore.curve import count_missing
+    from videorestore.curve.count import count_missing
 
     progress("counting absent frames", 0, 1)
     a, b = next((a, b) for a, b in found.shots if a <= after < b)
@@ -44,7 +44,8 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
         return Count(count=0, probability=1.0, table={0: 1.0})
     numbers = [*before, *behind]
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], SIDE) for i in numbers])
-    table = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
+    chances = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
     progress("counting absent frames", 1, 1)
-    best = max(table, key=lambda k: table[k])
-    return Count(count=int(best), probability=float(table[best]), table=table)
+    best = int(np.argmax(chances))
+    table = {k: float(p) for k, p in enumerate(chances) if p >= 5e-4}
+    return Count(count=best, probability=float(chances[best]), table=table)

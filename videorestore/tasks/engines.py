@@ -107,28 +107,30 @@ class CurveEngine:
         self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """See `Engine.denoise`."""
-        from videorestore.curve import denoise
+        from videorestore.curve.denoise import denoise
 
-        result = denoise(frames, sigma=noise.sd, strength=strength)
-        return result.frames[start:stop], result.sd[start:stop], result.x
+        mean, sd, info = denoise(frames, sigma=noise.sd, strength=strength)
+        return mean[start:stop], sd[start:stop], np.asarray(info.x, np.float32)
 
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int
     ) -> tuple[FloatArray, FloatArray]:
         """See `Engine.inpaint`."""
-        from videorestore.curve import inpaint
+        from videorestore.curve.inpaint import inpaint
 
-        result = inpaint(frames, masks)
-        return result.frames[start:stop], result.sd[start:stop]
+        made, sd = inpaint(frames, masks)
+        return made[start:stop], sd[start:stop]
 
     def interpolate(
         self, frames: FloatArray, times: Clock, targets: Clock
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """See `Engine.interpolate`."""
-        from videorestore.curve import upsample
+        from videorestore.curve.fit import fit_curve
 
-        result = upsample(frames, times, targets)
-        return result.frames, result.sd, result.x
+        fit = fit_curve(frames, times=times)
+        x = fit.place(targets)
+        mean, sd = fit.predict(frames, x)
+        return mean, sd, np.asarray(x, np.float32)
 
 
 def engine_for(model: str, quality: Quality) -> Engine:

@@ -1,0 +1,87 @@
+"""Reading frames along paths."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from videorestore.motion.fusion import agreeing, fuse, look, read_spline, spline_coefficients
+
+
+def frame(shape, seed=0):
+    return np.random.default_rng(seed).uniform(0, 255, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(9, 12, 3), (30, 17, 1), (2, 3, 3), (1, 4, 1)])
+def test_spline_goes_through_the_pixels(shape):
+    pixels = frame(shape)
+    coefficients = spline_coefficients(pixels)
+    assert coefficients.shape == (shape[0] + 3, shape[1] + 3, shape[2])
+    across, down, out = (np.empty(4, np.float32), np.empty(4, np.float32), np.empty(shape[2], np.float32))
+    for y in range(shape[0]):
+        for x in range(shape[1]):
+            read_spline(coefficients, np.float32(x), np.float32(y), across, down, out)
+            np.testing.assert_allclose(out, pixels[y, x], atol=2e-3)
+
+
+def test_spline_equals_scipy():
+    pixels = frame((16, 20, 3))
+    coefficients = spline_coefficients(pixels)
+    across, down, out = (np.empty(4, np.float32), np.empty(4, np.float32), np.empty(3, np.float32))
+    for x, y in [(3.3, 4.8), (0.2, 0.7), (18.9, 14.6), (10.5, 2.25)]:
+        read_spline(coefficients, np.float32(x), np.float32(y), across, down, out)
+        expected = [
+            ndimage.map_coordinates(pixels[..., c], [[y], [x]], order=3, mode="mirror")[0] for c in range(3)
+        ]
+        np.testing.assert_allclose(out, expected, atol=0.02)
+
+
+def looked(first, second, paths, share=0.25, flow=None):
+    shape = first.shape
+    there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
+    blends = np.empty((len(paths), *shape), np.float32)
+    gaps, seen = np.empty((2, len(paths), *shape[:2]), np.float32)
+    look(
+        spline_coefficients(first),
+        spline_coefficients(second),
+        there,
+        -there,
+        paths,
+        np.float32(share),
+        blends,
+        gaps,
+        seen,
+    )
+    return blends, gaps, seen
+
+
+def test_without_motion_the_blend_is_linear_in_time():
+    first, second = frame((8, 10, 3)), frame((8, 10, 3), seed=1)
+    blends, gaps, seen = looked(first, second, np.zeros((2, 8, 10, 4), np.float32))
+    np.testing.assert_allclose(blends[0], 0.75 * first + 0.25 * second, atol=5e-3)
+    np.testing.assert_allclose(gaps[0], np.abs(first - second).mean(axis=2), atol=5e-3)
+    assert (seen == 1).all() and np.array_equal(blends[0], blends[1])
+
+
+def test_a_frame_that_does_not_hold_the_place_does_not_count():
+    first, second = frame((8, 30, 1)), frame((8, 30, 1), seed=1)
+    paths = np.zeros((1, 8, 30, 4), np.float32)
+    paths[..., 2] = 20.0
+    blends, _, _ = looked(first, second, paths, share=0.5)
+    np.testing.assert_allclose(blends[0][:, 25:], first[:, 25:], atol=1.0)
+
+
+def test_fuse_is_a_weighted_mean():
+    blends = np.stack([frame((5, 6, 3), seed) for seed in range(3)])
+    weights = frame((3, 5, 6), 9)
+    expected = (weights[..., None] * blends).sum(axis=0) / weights.sum(axis=0)[..., None]
+    mean = np.empty((5, 6, 3), np.float32)
+    fuse(weights, blends, mean)
+    np.testing.assert_allclose(mean, expected, rtol=1e-5)
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-5)
+
+
+def test_agreeing_is_the_largest_difference_below_the_limit():
+    frames = np.round(np.random.default_rng(0).uniform(0, 4, (3, 6, 7, 3))).astype(np.float32)
+    agree = np.empty((6, 7), np.float32)
+    agreeing(frames, 1, np.float32(2.0), agree)
+    assert np.array_equal(agree, np.abs(frames - frames[1]).max(axis=(0, 3)) <= 2)

@@ -1,0 +1,142 @@
+"""Frames between frames: planted motion, exactness, honesty of the sd."""
+
+import numba
+import numpy as np
+import pytest
+
+from tests.motion.scenes import psnr, translating
+from videorestore.errors import InputError
+from videorestore.motion.interpolate import REACH, interpolate
+
+
+def test_a_given_time_returns_the_given_frame():
+    frames = translating([(0, 0), (1, 0), (2, 0)])
+    result = interpolate(frames, np.arange(3.0), np.array([0.0, 1.0, 2.0]))
+    assert np.array_equal(result.frames, frames) and not result.sd.any()
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.3, 3.0]])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_moving_texture_is_put_in_its_place(times, channels):
+    times = np.array(times)
+    targets = np.array([times[1] + 0.3 * (times[2] - times[1]), times[1] + 0.5 * (times[2] - times[1])])
+    frames = translating([(3 * t, -2 * t) for t in times], channels=channels)
+    truth = translating([(3 * t, -2 * t) for t in targets], channels=channels)
+    before = frames.copy()
+    result = interpolate(frames, times, targets)
+    assert np.array_equal(frames, before)
+    assert result.frames.shape == truth.shape == result.sd.shape
+    mixed = [frames[1] + a * (frames[2] - frames[1]) for a in (0.3, 0.5)]
+    for made, mix, true in zip(result.frames, mixed, truth):
+        assert psnr(made, true, border=6) > 36 and psnr(made, true, border=6) > psnr(mix, true, border=6) + 6
+    assert (result.sd > 0).all()
+
+
+def test_acceleration_is_used():
+    times = np.arange(4.0)
+    place = lambda t: (1.5 * t * t, 0.0)  # noqa: E731
+    frames = translating([place(t) for t in times], shape=(64, 96))
+    truth = translating([place(1.5)], shape=(64, 96))[0]
+    four = interpolate(frames, times, np.array([1.5])).frames[0]
+    two = interpolate(frames[1:3], times[1:3], np.array([1.5])).frames[0]
+    assert psnr(four, truth, border=12) > psnr(two, truth, border=12) + 2
+
+
+def test_a_long_gap():
+    known = np.array([0.0, 1.0, 7.0, 8.0])
+    frames = translating([(1.5 * t, 0.5 * t) for t in known], shape=(64, 80))
+    targets = np.arange(2.0, 7.0)
+    truth = translating([(1.5 * t, 0.5 * t) for t in targets], shape=(64, 80))
+    made = interpolate(frames, known, targets).frames
+    assert min(psnr(a, b, border=10) for a, b in zip(made, truth)) > 30
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (1, 1), (4, 40), (9, 7)])
+def test_tiny_frames(shape):
+    frames = translating([(0, 0), (0.5, 0)], shape=shape, channels=1)
+    result = interpolate(frames, np.array([0.0, 1.0]), np.array([0.5]))
+    assert np.isfinite(result.frames).all() and np.isfinite(result.sd).all()
+    assert np.abs(result.frames[0] - 0.5 * (frames[0] + frames[1])).max() < 40
+
+
+def test_beyond_the_ends_the_nearest_frame_is_repeated():
+    frames = translating([(0, 0), (1, 0)])
+    result = interpolate(frames, np.array([0.0, 1.0]), np.array([-1.0, 3.0]))
+    assert np.array_equal(result.frames, frames)
+    assert result.sd[1].mean() > result.sd[0].mean() > 0
+    alone = interpolate(frames[:1], np.array([0.0]), np.array([5.0]))
+    assert np.array_equal(alone.frames, frames[:1]) and (alone.sd > 50).all()
+
+
+def test_a_logo_stands_still_over_a_moving_scene():
+    frames = translating([(4.0 * t, 0) for t in range(4)], shape=(64, 96))
+    logo = np.zeros((64, 96), bool)
+    logo[20:40, 30:33] = logo[20:40, 44:47] = logo[28:31, 30:47] = True
+    frames[:, logo] = 250.0
+    made = interpolate(frames, np.arange(4.0), np.array([1.5])).frames[0]
+    assert np.abs(made[logo] - 250.0).max() < 1e-3
+    truth = translating([(6.0, 0)], shape=(64, 96))[0]
+    around = np.zeros_like(logo)
+    around[14:46, 24:53] = True
+    around &= ~logo
+    assert np.sqrt(np.square(made[around] - truth[around]).mean()) < 25
+
+
+def test_windows_give_the_bits_of_the_whole():
+    frames = translating([(2.0 * t, 0.3 * t * t) for t in range(8)], shape=(32, 40))
+    times, targets = np.arange(8.0), np.array([3.25, 3.5])
+    whole = interpolate(frames, times, targets)
+    part = slice(4 - REACH, 4 + REACH)
+    window = interpolate(frames[part], times[part], targets)
+    assert np.array_equal(whole.frames, window.frames) and np.array_equal(whole.sd, window.sd)
+
+
+def test_bits_do_not_depend_on_threads():
+    frames = translating([(2.0 * t, 0) for t in range(4)], shape=(40, 56))
+    before = numba.get_num_threads()
+    try:
+        results = []
+        for threads in {1, before}:
+            numba.set_num_threads(threads)
+            results.append(interpolate(frames, np.arange(4.0), np.array([1.4])))
+    finally:
+        numba.set_num_threads(before)
+    assert np.array_equal(results[0].frames, results[-1].frames)
+    assert np.array_equal(results[0].sd, results[-1].sd)
+
+
+def test_sd_covers_planted_noise():
+    rng = np.random.default_rng(0)
+    clean = translating([(1.5 * t, 0) for t in range(5)], shape=(64, 80), finest=0.4)
+    noisy = np.clip(clean + rng.normal(0, 6, clean.shape), 0, 255).astype(np.float32)
+    result = interpolate(noisy[[0, 1, 3, 4]], np.array([0.0, 1.0, 3.0, 4.0]), np.array([2.0]))
+    covered = np.abs(result.frames[0] - noisy[2]) <= 1.96 * result.sd[0]
+    assert 0.88 < covered.mean() < 0.99
+
+
+def test_fast_is_offered_and_nonsense_is_refused():
+    frames = translating([(0, 0), (2, 0)])
+    times = np.array([0.0, 1.0])
+    truth = translating([(1, 0)])[0]
+    assert psnr(interpolate(frames, times, np.array([0.5]), quality="fast").frames[0], truth, border=6) > 32
+    for bad in (
+        lambda: interpolate(frames[0], times, times),
+        lambda: interpolate(frames, times[:1], times),
+        lambda: interpolate(frames, times[::-1], times),
+        lambda: interpolate(frames, times, np.array([np.nan])),
+        lambda: interpolate(frames, times, times, quality="superb"),
+    ):
+        with pytest.raises(InputError):
+            bad()
+
+
+def test_real_middle_frame_beats_blending(shared_data):
+    cv2 = pytest.importorskip("cv2")
+    folder = shared_data / "interp_gt" / "RubberWhale"
+    first, last, truth = (
+        cv2.imread(str(folder / f"frame{name}.png")).astype(np.float32)[60:260, 100:400]
+        for name in ("10", "11", "10i11")
+    )
+    result = interpolate(np.stack([first, last]), np.array([0.0, 1.0]), np.array([0.5]))
+    assert psnr(result.frames[0], truth) > psnr(0.5 * (first + last), truth) + 4
+    assert 0.85 < (np.abs(result.frames[0] - truth) <= 1.96 * result.sd[0]).mean() < 0.99

@@ -1,0 +1,53 @@
+"""Seeds for large motion."""
+
+import numpy as np
+
+from tests.motion.scenes import psnr, translating
+from videorestore.motion.flow import pair
+from videorestore.motion.patchmatch import patch_cost, search
+from videorestore.motion.warp import warp
+
+
+def jumping(place, shape=(72, 96)):
+    """A small textured square that jumps far over a calm background."""
+    frame = translating([(0, 0)], shape=shape, finest=0.1)[0].copy()
+    square = np.random.default_rng(3).uniform(0, 255, (4, 4, 3)).repeat(4, axis=0).repeat(4, axis=1)
+    frame[place[1] : place[1] + 16, place[0] : place[0] + 16] = square
+    return frame
+
+
+def test_patch_cost_is_the_mean_absolute_difference():
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform(0, 255, (2, 14, 15, 3)).astype(np.float32)
+    far = np.float32(1e9)
+    expected = np.abs(first[3:10, 2:9] - second[5:12, 6:13]).mean()
+    assert abs(patch_cost(first, second, 6, 5, 2, 4, far) - expected) < 1e-3
+    # Patches are cut by the border of either frame.
+    expected = np.abs(first[:5, :5] - second[1:6, :5]).mean()
+    assert abs(patch_cost(first, second, 1, 1, 1, 0, far) - expected) < 1e-3
+
+
+def test_search_never_gets_worse_and_repeats_itself():
+    rng = np.random.default_rng(1)
+    first = rng.uniform(0, 255, (12, 14, 1)).astype(np.float32)
+    second = np.roll(first, (2, 3), axis=(0, 1))
+    start = np.zeros((12, 14, 2), np.int32)
+    found, cost, before = search(first, second, start, 4, 8, np.float32(4.0))
+    again = search(first, second, start, 4, 8, np.float32(4.0))
+    assert (cost <= before).all() and all(np.array_equal(a, b) for a, b in zip((found, cost, before), again))
+    assert (found[5:8, 5:8] == (3, 2)).all()
+    y, x = np.mgrid[0:12, 0:14]
+    assert ((x + found[..., 0] >= 0) & (x + found[..., 0] < 14)).all()
+    assert ((y + found[..., 1] >= 0) & (y + found[..., 1] < 12)).all()
+
+
+def test_a_small_fast_thing_is_followed():
+    first, second = jumping((12, 20)), jumping((52, 36))
+    plain = pair(first, second, seeded=False)[0]
+    seeded = pair(first, second)[0]
+    on = (slice(22, 34), slice(14, 26))
+    np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (40, 16), atol=0.5)
+    assert (
+        psnr(warp(second, seeded.vectors)[on], first[on])
+        > psnr(warp(second, plain.vectors)[on], first[on]) + 10
+    )
