@@ -135,6 +135,7 @@ def _placement(clip: Array) -> dict[str, Any]:
         "worst_mode_off_sd": float(mode_off.max()),
         "mh_against_map_sd": float((np.abs(by_mh - by_map)[seen] / sd[seen]).max()),
         "em_against_map_sd": float((np.abs(by_em - by_map)[seen] / sd[seen]).max()),
+        "em_within_sd_of_map": float((np.abs(by_em - by_map)[seen] < sd[seen]).mean()),
     }
 
 

@@ -307,7 +307,31 @@ def test_offset_between_sound_and_picture_is_kept(make: Make, tmp_path: Path) ->
             assert source.index().times[0] == Fraction(1, 5)
 
 
-def test_a_part_of_the_source_takes_its_part_of_the_sound(make: Make, tmp_path: Path, rich: Path) -> None:
+@pytest.mark.parametrize("name", ["out.mkv", "out.mp4", "out.avi", "out.webm"])
+def test_a_part_of_the_source_takes_its_part_of_the_sound(make: Make, tmp_path: Path, name: str) -> None:
+    path = make("sounding.mp4", *picture(seconds="2"), *tone("2"), "-c:v", "libx264", "-c:a", "aac")
+    out = tmp_path / name
+    with open_source(path) as source:
+        index = source.index()
+        span = Span(start=index.times[21], stop=index.times[31])
+        shape = OutputShape(
+            info=source.info, height=source.height, width=source.width, n_frames=10, fps=source.info.fps
+        )
+        with open_sink(out, shape, streams_from=str(path), span=span) as sink:
+            for frame in source.frames(21, 31):
+                sink.write(
+                    frame.at(index=frame.index - 21, time=frame.time - span.start, duration=frame.duration)
+                )
+    assert sink.losses == ()
+    assert open_source(out).index().times == tuple(t - span.start for t in index.times[21:31])
+    with av.open(str(out)) as container:
+        audio = [p for p in container.demux(container.streams.audio[0]) if p.size]
+        seconds = sum(p.duration * p.time_base for p in audio)
+        assert 0.33 < seconds < 0.48
+        assert abs(float(audio[0].pts * audio[0].time_base)) < 0.04
+
+
+def test_a_part_of_the_source_takes_its_part_of_the_chapters(make: Make, tmp_path: Path, rich: Path) -> None:
     with open_source(rich) as source:
         index = source.index()
         span = Span(start=index.times[20], stop=index.times[30])

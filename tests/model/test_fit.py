@@ -175,6 +175,18 @@ def test_starts_find_the_order_of_a_short_arc(method, n):
     assert same_order(np.argsort(order_from(method, distance)), shuffle) > 0.999
 
 
+def test_chain_finds_a_way_that_spectra_miss():
+    """A wheel with nearly equal front and back: the short cut between them fools the spectral starts."""
+    t = 2 * np.pi * np.arange(80) / 80
+    y = np.stack([np.cos(2 * t), np.sin(2 * t), 0.12 * np.cos(t), 0.12 * np.sin(t)], axis=1)
+    y = y @ np.random.default_rng(0).normal(size=(4, 60))
+    shuffle = np.random.default_rng(1).permutation(80)
+    model = ElectroGP(hyper="shared", periodic=True).fit(y[shuffle])
+    around = shuffle[np.argsort(model.embedding_)]
+    steps = np.minimum(np.diff(around) % 80, -np.diff(around) % 80)
+    assert (steps == 1).all() and model.init_ == "chain"
+
+
 def test_progress_is_told():
     seen = []
     _, _, y = planted(30, 40)

@@ -20,11 +20,12 @@ def test_patch_cost_is_the_mean_absolute_difference():
     rng = np.random.default_rng(0)
     first, second = rng.uniform(0, 255, (2, 14, 15, 3)).astype(np.float32)
     far = np.float32(1e9)
+    flat = first.reshape(14, 45), second.reshape(14, 45), 3
     expected = np.abs(first[3:10, 2:9] - second[5:12, 6:13]).mean()
-    assert abs(patch_cost(first, second, 6, 5, 2, 4, far) - expected) < 1e-3
+    assert abs(patch_cost(*flat, 6, 5, 2, 4, far) - expected) < 1e-3
     # Patches are cut by the border of either frame.
     expected = np.abs(first[:5, :5] - second[1:6, :5]).mean()
-    assert abs(patch_cost(first, second, 1, 1, 1, 0, far) - expected) < 1e-3
+    assert abs(patch_cost(*flat, 1, 1, 1, 0, far) - expected) < 1e-3
 
 
 def test_search_never_gets_worse_and_repeats_itself():
@@ -32,8 +33,8 @@ def test_search_never_gets_worse_and_repeats_itself():
     first = rng.uniform(0, 255, (12, 14, 1)).astype(np.float32)
     second = np.roll(first, (2, 3), axis=(0, 1))
     start = np.zeros((12, 14, 2), np.int32)
-    found, cost, before = search(first, second, start, 4, 8, np.float32(4.0))
-    again = search(first, second, start, 4, 8, np.float32(4.0))
+    found, cost, before = search(first[..., 0], second[..., 0], 1, start, 4, 8, np.float32(4.0))
+    again = search(first[..., 0], second[..., 0], 1, start, 4, 8, np.float32(4.0))
     assert (cost <= before).all() and all(np.array_equal(a, b) for a, b in zip((found, cost, before), again))
     assert (found[5:8, 5:8] == (3, 2)).all()
     y, x = np.mgrid[0:12, 0:14]
@@ -42,11 +43,11 @@ def test_search_never_gets_worse_and_repeats_itself():
 
 
 def test_a_small_fast_thing_is_followed():
-    first, second = jumping((12, 20)), jumping((52, 36))
+    first, second = jumping((12, 20)), jumping((36, 28))
     plain = pair(first, second, seeded=False)[0]
     seeded = pair(first, second)[0]
     on = (slice(22, 34), slice(14, 26))
-    np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (40, 16), atol=0.5)
+    np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (24, 8), atol=0.5)
     assert (
         psnr(warp(second, seeded.vectors)[on], first[on])
         > psnr(warp(second, plain.vectors)[on], first[on]) + 10

@@ -101,6 +101,7 @@ def test_what_is_wrong_comes_with_what_to_run() -> None:
     assert dropped["run"].endswith("--insert 2@60") and dropped["sure"] == "probability 0.91"
     assert "damaged pixels in 2 frames: 2 dust, 1 scratch" in text
     assert "brightness flickers by 4.2 (of 255)" in text
+    assert found[-1]["run"] == "videorestore restore 'my film.mp4' -o OUTPUT"
 
 
 def test_the_commands_it_names_can_be_run() -> None:

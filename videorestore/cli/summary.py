@@ -179,6 +179,16 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     chapters = record.get("chapters")
     if chapters:
         facts.append(("chapters", str(len(chapters) if isinstance(chapters, list) else chapters)))
+    if record.get("cuts"):
+        facts.append(("cuts", f"{len(record['cuts'])}, new shots begin at {frames_in_words(record['cuts'])}"))
+    curve = record.get("curve") or {}
+    if "score" in curve:
+        facts.append(
+            (
+                "curve",
+                f"one latent curve explains hidden frames to {curve['psnr']:.1f} dB (score {curve['score']:.2f} of 1)",
+            )
+        )
     facts += [("note", str(message)) for message in record.get("messages", [])[:8]]
     return facts
 

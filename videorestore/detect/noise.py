@@ -140,6 +140,12 @@ def _quantile_variance(values: NDArray[np.float64], freedom: int, share: float =
     return float(np.quantile(values, share) / (chi2.ppf(share, freedom) / freedom))
 
 
+def _spread(blocks: _Blocks, gain: float) -> dict[float, float]:
+    """Standard deviation by several quantiles of the flattest blocks; all are the same for white noise."""
+    values = _joined(_flattest(blocks)).high
+    return {q: float(np.sqrt(_quantile_variance(values, _N_HIGH, q)) / gain) for q in (0.05, 0.3, 0.5, 0.8)}
+
+
 def _unclipped_variance(level: float, variance: float) -> float:
     """Variance before clipping to 0..255 of noise that has this mean and variance after it."""
     if variance < 1e-3:
@@ -217,7 +223,7 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
         return _from_one_frame(clip[:1])
     gain = LUMA_GAIN if c == 3 else 1.0
     flat = _joined(_flattest(blocks["luma"]))
-    high = {q: np.sqrt(_quantile_variance(flat.high, _N_HIGH, q)) / gain for q in (0.05, 0.3, 0.5, 0.8)}
+    high = _spread(blocks["luma"], gain)
     if c == 3:
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
@@ -348,18 +354,20 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     """
     gain = LUMA_GAIN if c == 3 else 1.0
     far = _compare(clip, 3, most).get("luma", near)
+    far_high = _spread(far, gain)
     agree = high[0.3] < 1.75 * high[0.05]
-    compact = high[0.5] < 1.8 * high[0.3] and high[0.8] < 1.8 * high[0.5]
-    if agree or high[0.3] < 2.0 or not compact:
-        sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
-        low, top = 0.95 * high[0.05] if not agree else 0.93 * sd - 0.2, 1.07 * sd + 0.2
-    else:
-        middle = [
-            np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain
-            for b in (near, far)
-        ]
-        sd = 1.1 * min(middle[1], 1.5 * middle[0], high[0.3] + high[0.5])
+    fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 1.8 * far_high[0.5]
+    if not agree and fresh and far_high[0.3] > 3.0:
+        middle = np.sqrt(_quantile_variance(_joined(_flattest(far)).middle, _N_MIDDLE, 0.5)) / gain
+        sd = min(middle, 1.6 * far_high[0.5])
+        if high[0.3] > 0.5 * far_high[0.3]:
+            # Not all is frozen from one frame to the next: neighbours, where motion hardly matters, are a bound.
+            sd = min(sd, high[0.3] + high[0.5])
+        sd *= 1.15
         low, top = 0.7 * sd, 1.3 * sd
+    else:
+        sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
+        low, top = 0.93 * sd - 0.2 if agree else 0.95 * high[0.05], 1.07 * sd + 0.2
     sd = float(sd)
     return Noise(
         sd=sd,
@@ -368,7 +376,7 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         offset=sd * sd,
         slope=0.0,
         per_channel=(sd,) * c,
-        trustworthy=bool(agree or compact),
+        trustworthy=bool(agree or fresh),
         clipped=_coded_clipped(far, sd, gain),
         codec=True,
     )

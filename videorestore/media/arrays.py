@@ -11,7 +11,7 @@ import numpy as np
 
 from videorestore.clip import Clip, ClipInfo, Frame, PixelFormat, Samples, Status
 from videorestore.errors import InputError, MediaReadError
-from videorestore.media.source import FrameIndex, Source, even_times
+from videorestore.media.source import Counting, FrameIndex, Source, even_times
 from videorestore.media.timing import rate_of
 
 GOOD: Status = "good"
@@ -101,7 +101,7 @@ class ArraySource(Source):
         fps = clip.info.fps or Fraction(25)
         return cls(clip.frames, fps=fps, times=clip.times, durations=clip.durations, info=clip.info)
 
-    def index(self) -> FrameIndex:
+    def index(self, progress: Counting | None = None) -> FrameIndex:
         n = len(self._array)
         return FrameIndex(times=self._times, durations=self._durations, statuses=(GOOD,) * n)
 

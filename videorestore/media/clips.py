@@ -14,7 +14,7 @@ import numpy as np
 from videorestore.clip import Clip, Frame
 from videorestore.colour import to_rgb
 from videorestore.media.encode import SinkOptions
-from videorestore.media.outputs import OutputShape
+from videorestore.media.outputs import OutputShape, check_output, kind_of
 from videorestore.media.read import open_source
 from videorestore.media.sink import open_sink
 from videorestore.media.source import Source
@@ -119,7 +119,10 @@ def copy_through(
         with open_source(source) as opened:
             return copy_through(opened, output, options)
     info = source.info
-    shape = OutputShape(info=info, height=source.height, width=source.width, n_frames=0, fps=info.fps)
+    check_output(os.fspath(output), options or SinkOptions(), source.path)
+    # A video streams in one pass; pictures need their number first, for names and headers.
+    n_frames = 0 if kind_of(os.fspath(output)).video else len(source.index())
+    shape = OutputShape(info=info, height=source.height, width=source.width, n_frames=n_frames, fps=info.fps)
     count = 0
     with open_sink(output, shape, options, streams_from=source.path) as sink:
         for frame in read_ahead(source.frames()):

@@ -17,6 +17,7 @@ from videorestore.media.pipe import ffmpeg
 from videorestore.media.pixels import ffmpeg_name, layout_of, pipeable
 
 DEFAULT_CRF = 16
+_SMALLEST_HEVC = 16
 
 _NAMES = {
     "h264": "libx264",
@@ -148,7 +149,7 @@ def check_codec(container: str, options: SinkOptions) -> None:
     """Refuse a codec or pixel format that cannot work, before any frame is made."""
     if not options.codec:
         return
-    encoder = choose_encoder("", PixelFormat(model="rgb"), options)
+    encoder = choose_encoder("", PixelFormat(model="rgb"), 0, 0, options)
     formats = encoder_formats(encoder)
     codec = _CODECS.get(encoder, encoder)
     if codec not in container_codecs(container):
@@ -166,8 +167,8 @@ def _wrong_pix_fmt(encoder: str, formats: tuple[str, ...], name: str) -> InputEr
     )
 
 
-def choose_encoder(suffix: str, pixel: PixelFormat, options: SinkOptions) -> str:
-    """The encoder for an output suffix (".mp4", ...) and a source format."""
+def choose_encoder(suffix: str, pixel: PixelFormat, height: int, width: int, options: SinkOptions) -> str:
+    """The encoder for an output suffix (".mp4", ...), a source format and a size."""
     if options.codec:
         name = options.codec.lower()
         return _NAMES.get(name, name)
@@ -181,7 +182,7 @@ def choose_encoder(suffix: str, pixel: PixelFormat, options: SinkOptions) -> str
         return "prores_ks"
     if pixel.alpha and suffix == ".mkv":
         return "libvpx-vp9" if pixel.depth == 8 else "ffv1"
-    if pixel.depth > 10 and suffix in (".mp4", ".mkv", ".mov"):
+    if pixel.depth > 10 and suffix in (".mp4", ".mkv", ".mov") and min(height, width) >= _SMALLEST_HEVC:
         # H.264 ends at 10 bit.
         return "libx265"
     return "libx264"
@@ -243,7 +244,7 @@ def plan_encoding(
     options : SinkOptions
     """
     pixel = info.format
-    encoder = choose_encoder(suffix, pixel, options)
+    encoder = choose_encoder(suffix, pixel, height, width, options)
     formats = encoder_formats(encoder)
     notes: list[str] = []
     losses: list[str] = []

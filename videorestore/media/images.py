@@ -13,7 +13,7 @@ import numpy as np
 
 from videorestore.clip import ClipInfo, Frame, PixelFormat, Samples, Status
 from videorestore.errors import MediaReadError
-from videorestore.media.source import FrameIndex, Source, even_times
+from videorestore.media.source import Counting, FrameIndex, Source, even_times
 
 _NUMBER = re.compile(r"(\d+)")
 _EXTRA_SAMPLES, _MULTIPLIED, _SEPARATE = 338, 1, 2  # a tag of TIFF and two of its values
@@ -113,7 +113,7 @@ class _StillSource(Source):
     def _status(self, number: int) -> Status:
         return "good"
 
-    def index(self) -> FrameIndex:
+    def index(self, progress: Counting | None = None) -> FrameIndex:
         times, durations = even_times(self._count, self._fps)
         statuses = tuple(self._status(k) for k in range(self._count))
         absent = [k for k, s in enumerate(statuses) if s == "missing"]
@@ -235,11 +235,13 @@ class FolderSource(_StillSource):
             return "missing"
         return "corrupt" if number in self._failed else "good"
 
-    def index(self) -> FrameIndex:
+    def index(self, progress: Counting | None = None) -> FrameIndex:
         """All statuses; every image is read once, since only decoding tells a broken one."""
         if not self._checked:
             for k in range(self._count):
                 self._picture(k)
+                if progress is not None:
+                    progress(k + 1, self._count)
             self._checked = True
         index = super().index()
         losses = tuple(self._failed[k] for k in sorted(self._failed))

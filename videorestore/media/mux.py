@@ -18,6 +18,7 @@ from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.outputs import OutputKind
 from videorestore.media.segments import Segment, packet_stamps
 from videorestore.media.target import Target, write_error
+from videorestore.media.timing import rate_of
 
 _FINEST = 1 << 30
 _FALLBACK = 9_000_000
@@ -138,7 +139,9 @@ def mux(
         early = []
     muxed = Muxed(times=times, end=times[-1] + durations[-1], notes=early)
     orders = [_order_of(segment) for segment in segments]
-    pace = 1 / fps if fps and not info.vfr else None
+    # The source may not have known its rate while it streamed; the times tell.
+    rate, uneven = rate_of(times, durations, [fps] if fps else [], Fraction(1, 1000))
+    pace = 1 / rate if rate and not uneven else None
     tick = time_base_for([*times, muxed.end], kind.name, fps)
     temporaries: list[str] = []
     with contextlib.ExitStack() as stack:
@@ -281,10 +284,13 @@ def _add_companions(
         muxed.types.append(plan.type)
     if copied:
         feeds.insert(0, streams.PacketFeed(source, copied, origin, span))
-    if kind.name in ("matroska", "webm", "avi") and span is None:
+    if kind.name in ("matroska", "webm", "avi"):
+        # These containers cannot store a time before zero; Matroska says by how much the sound leads instead.
         for feed in feeds:
-            # These containers cannot store a time before zero; Matroska says by how much the sound leads instead.
-            muxed.delays |= feed.lead_in(keep=kind.name != "avi")
+            if span is None:
+                muxed.delays |= feed.lead_in(keep=kind.name != "avi")
+            else:
+                feed.only_whole_packets()
     return feeds
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -155,6 +156,11 @@ class RawPipe:
         return ffmpeg_error(self._log.read().decode("utf-8", "replace"), code, self._what)
 
 
+_ECHO = re.compile(
+    r"Terminating thread|Task finished|Nothing was written|Error (sending|submitting|muxing|writing)"
+)
+
+
 def run_ffmpeg(arguments: Sequence[str], what: str) -> None:
     """Run FFmpeg to its end; an error carries its last lines."""
     command = [ffmpeg(), "-nostdin", "-hide_banner", "-v", "error", "-y", *arguments]
@@ -165,7 +171,9 @@ def run_ffmpeg(arguments: Sequence[str], what: str) -> None:
 
 def ffmpeg_error(log: str, code: int, what: str) -> MediaWriteError:
     """One line from the last lines of FFmpeg, with the remedy."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    lines = [re.sub(r" @ 0x[0-9a-f]+", "", line.strip()) for line in log.splitlines() if line.strip()]
+    # One cause ends all threads of FFmpeg, and each of them says so.
+    lines = [line for line in lines if not _ECHO.search(line)] or lines
     if code == -signal.SIGXFSZ or "No space left" in log or "File too large" in log:
         return MediaWriteError(
             "there must be room for the output, the disk is full or a file size limit is reached; free some space."

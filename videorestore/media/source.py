@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import ClipInfo, Frame, Status
+
+
+Counting = Callable[[int, int], None]
+"""Called as ``counting(done, expected)`` while frames are counted; expected 0 where nothing says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ class Source(ABC):
     width: int
 
     @abstractmethod
-    def index(self) -> FrameIndex:
+    def index(self, progress: Counting | None = None) -> FrameIndex:
         """All times and statuses; decodes the whole source the first time, then cached."""
 
     @abstractmethod

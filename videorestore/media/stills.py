@@ -17,6 +17,9 @@ from videorestore.colour import to_rgb
 from videorestore.errors import MediaWriteError
 from videorestore.media.outputs import FRAME_NAME, OutputShape
 
+_CLASSIC_LIMIT = 4_200_000_000
+"""Bytes that the positions in a classic TIFF file can reach, with some room."""
+
 
 class StillWriter(ABC):
     """Takes frames one by one; the output gets its name at the end.
@@ -174,7 +177,7 @@ class TiffWriter(_FileWriter):
     def __init__(self, path: str, shape: OutputShape) -> None:
         super().__init__(path, shape)
         raw = shape.n_frames * shape.height * shape.width * 4 * shape.info.format.dtype.itemsize
-        self._big = raw > 3_900_000_000
+        self._big = raw > _CLASSIC_LIMIT
         self._link = self._file.tell()
         if self._big:
             self._file.write(struct.pack("<2sHHHQ", b"II", 43, 8, 0, 0))
@@ -185,6 +188,10 @@ class TiffWriter(_FileWriter):
 
     def _write(self, picture: Samples) -> None:
         picture = _four_channels(picture)
+        if not self._big and self._file.tell() + picture.nbytes > _CLASSIC_LIMIT:
+            raise MediaWriteError(
+                "a TIFF file of this kind must stay below 4 GB, it does not; write .npy or a folder."
+            )
         height, width, channels = picture.shape
         rows = max(1, min(height, (1 << 20) // max(1, width * channels * picture.itemsize)))
         offsets, sizes = [], []

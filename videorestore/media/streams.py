@@ -211,6 +211,11 @@ class PacketFeed:
         self._packets: Iterator[Any] | None = None
         self._lead: dict[int, Fraction] = {}
         self._floor: Fraction | None = None
+        self._whole_packets = False
+
+    def only_whole_packets(self) -> None:
+        """Leave out sound that begins before the span: the container has no time before zero."""
+        self._whole_packets = True
 
     def lead_in(self, *, keep: bool) -> dict[int, Fraction]:
         """Move streams that begin before zero to zero; gives by how much, by output stream.
@@ -288,6 +293,8 @@ class PacketFeed:
             begin = stamp * tick - self._origin
             end = begin + (packet.duration or 0) * tick
             if begin >= self._span.stop or (end <= self._span.start and begin < self._span.start):
+                return None
+            if self._whole_packets and stream.type != "subtitle" and begin < self._span.start:
                 return None
             if stream.type == "subtitle" and begin < self._span.start:
                 late = round((self._span.start - begin) / tick)

@@ -18,7 +18,7 @@ from videorestore.media import probe
 from videorestore.media.decoder import Damage, Decoder, Log, open_container
 from videorestore.media.look import conversion, look, readable_layout, upright
 from videorestore.media.pixels import layout_of, planes_of
-from videorestore.media.source import FrameIndex, Source
+from videorestore.media.source import Counting, FrameIndex, Source
 from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 
 # Formats that store no presentation times, or wrong ones: more frames are needed to see whether they increase.
@@ -67,6 +67,7 @@ class VideoSource(Source):
             self._key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, self.stream, fps)
             self._tick = Fraction(chosen.time_base)
             self._promised = int(chosen.frames or 0)
+            self._expected = self._promised or _expected_frames(container, chosen)
             self._origin = probe.origin_of(container, chosen)
             self._container_facts = _container_facts(container, chosen)
             self._rates = ([fps] if fps else []) + _stated_rates(container, chosen)
@@ -147,11 +148,12 @@ class VideoSource(Source):
         }
         return facts
 
-    def index(self) -> FrameIndex:
+    def index(self, progress: Counting | None = None) -> FrameIndex:
         """All times and statuses; decodes the whole file the first time, then cached."""
         if self._index is None:
-            for _ in self._sequential():
-                pass
+            for frame in self._sequential():
+                if progress is not None:
+                    progress(frame.index + 1, self._expected)
         assert self._index is not None
         return self._index
 
@@ -381,6 +383,14 @@ def _stated_rates(container: Any, stream: Any) -> list[Fraction]:
         return [Fraction(own)] if own and 0 < own <= 1000 else []
     rates = (stream.average_rate, stream.base_rate, own)
     return [Fraction(rate) for rate in rates if rate and 0 < rate <= 1000]
+
+
+def _expected_frames(container: Any, stream: Any) -> int:
+    """A guess at the number of frames, for progress only."""
+    rate = stream.average_rate or 0
+    return (
+        round(container.duration / 1_000_000 * rate) if container.duration and container.duration > 0 else 0
+    )
 
 
 def _alpha_decoder(stream: Any) -> str | None:

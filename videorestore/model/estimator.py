@@ -38,7 +38,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Repulsion between positions; 0 is the plain GP-LVM with a uniform prior.
     kernel : {"se", "matern32", "matern52", "auto"}
         ``auto`` takes the one with the best leave-one-out log score.
-    init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca"} or ndarray (n_frames,)
+    init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
         Where to start; the order of the start is kept. ``order``: the frames as they come. Numbers are
         positions. ``auto`` tries all and keeps the one with the best density of held-out frames.
     hyper : {"pixel", "group", "shared"}

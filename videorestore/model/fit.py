@@ -174,7 +174,7 @@ class _Fit:
             return init, _ranks(order)
         orders: dict[str, Indices] = {}
         for method in ("order", *METHODS):
-            if method == "isomap" and self.u > 2000:
+            if method in ("isomap", "chain") and self.u > 2000:
                 continue
             order = order_from(method, self.distance, options.n_neighbors, options.periodic)
             if not any(_same_order(order, other, options.periodic) for other in orders.values()):

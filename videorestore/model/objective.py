@@ -143,6 +143,8 @@ class Posterior:
         low, high = self.bounds
         hyper = np.exp(np.clip(theta[self.n :], low, high))
         value, in_x, in_hyper = self.evaluate(x, hyper[: self.shapes], hyper[self.shapes :])
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(theta)
         gradient = np.concatenate([pull_back(gaps, in_x), in_hyper * hyper])
         # Beyond a bound the function is flat; only the way back counts.
         tail = gradient[self.n :]
@@ -159,6 +161,8 @@ class Posterior:
         value = -corp
         in_x = -corp_gradient
         in_hyper = np.zeros(self.shapes + len(self.groups))
+        if not np.isfinite(value):
+            return np.inf, in_x, in_hyper
         if self.fourier is not None:
             loss, pull, in_hyper = self.fourier.loss(self.groups, x, alpha, ratio)
             return value + loss, in_x + pull, in_hyper

@@ -10,11 +10,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.sparse.linalg import eigsh
 
 from videorestore.errors import InputError
+from videorestore.model._kernels import greedy_tour, shorten_tour
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-METHODS = ("eigenmaps", "isomap", "lle", "pca")
+METHODS = ("eigenmaps", "isomap", "lle", "pca", "chain")
 
 
 def order_from(method: str, distance: Array, n_neighbors: int = 8, periodic: bool = False) -> Indices:
@@ -22,8 +23,9 @@ def order_from(method: str, distance: Array, n_neighbors: int = 8, periodic: boo
 
     Parameters
     ----------
-    method : {"eigenmaps", "isomap", "lle", "pca", "order"}
-        ``order`` takes the frames as they come.
+    method : {"eigenmaps", "isomap", "lle", "pca", "chain", "order"}
+        ``chain``: the shortest way through all frames, by squared distances (noise then adds the same to
+        every way). ``order`` takes the frames as they come.
     distance : ndarray (n, n)
         Squared distances between frames.
     n_neighbors : int
@@ -38,6 +40,8 @@ def order_from(method: str, distance: Array, n_neighbors: int = 8, periodic: boo
     n = distance.shape[0]
     if method == "order":
         return np.arange(n)
+    if method == "chain":
+        return _chain(distance, periodic)
     embed = {"eigenmaps": _eigenmaps, "isomap": _isomap, "lle": _lle, "pca": _pca}.get(method)
     if embed is None:
         raise InputError(f"init must be 'auto', 'order', one of {METHODS} or positions, got {method!r}")
@@ -131,3 +135,25 @@ def _lle(distance: Array, k: int, dim: int) -> Array:
     w = csr_array((weight.ravel(), (rows, near.ravel())), shape=(n, n))
     m = csr_array(eye_array(n)) - w
     return _bottom(csr_array(m.T @ m), dim)
+
+
+def _chain(distance: Array, closed: bool) -> Indices:
+    """Short way through all frames: greedy edges, then exchanges; open ways end at a point near to all."""
+    n = distance.shape[0]
+    cost = distance
+    if not closed:
+        cost = np.zeros((n + 1, n + 1))
+        cost[:n, :n] = distance
+        # Costs nothing to reach, yet must not be the first choice of the greedy step.
+        reach = cost.copy()
+        reach[n] = reach[:, n] = distance.max()
+    else:
+        reach = cost
+    i, j = np.triu_indices(cost.shape[0], 1)
+    edges = np.stack([i, j], axis=1)[np.argsort(reach[i, j], kind="stable")]
+    tour = greedy_tour(edges, cost.shape[0])
+    shorten_tour(tour, cost, 100)
+    if closed:
+        return tour.astype(np.intp)
+    cut = int(np.flatnonzero(tour == n)[0])
+    return np.concatenate([tour[cut + 1 :], tour[:cut]]).astype(np.intp)

@@ -182,7 +182,9 @@ def _denoise(
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
     global DEBUG
-    DEBUG = (from_planes(guide0 if preset.passes<2 else result[start:stop], basis=basis), np.sqrt(variance_from_planes(variance[start:stop], basis=basis)))
+    R, N, V, K = result[start:stop], planes[start:stop], variance[start:stop], spread[start:stop]
+    res = (np.square(N - R) - V + K)
+    DEBUG = (res if not noise.codec else res[:, :1], np.sqrt(variance_from_planes(V, basis=basis)), (noise.high - noise.low))
     mean = from_planes(result[start:stop], basis=basis)
     return mean, np.sqrt(variance_from_planes(spread[start:stop], basis=basis))
 

@@ -24,6 +24,7 @@ Bytes = NDArray[np.uint8]
 # DIS refuses frames smaller than about 12 pixels and works on a pyramid: small frames are padded.
 _SMALLEST = 32
 _BOX = (7, 7)
+_MARGIN = 24  # pixels around a place with another start in which the flow is sought anew
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
 
 
@@ -205,10 +206,28 @@ def _best_of(
     """A flow and its residual, replaced by what is found from ``start`` where that explains 5 % more."""
     if start is None:
         return flow, residual
+    box = _changed(flow, start)
+    first, second, start, old = first[box], second[box], start[box], residual[box]
     other = medium_flow(first, second, start=start)
     remaining = block_residual(first, second, other)
-    wins = remaining < 0.95 * residual
-    return np.where(wins[..., None], other, flow), np.where(wins, remaining, residual)
+    wins = remaining < 0.95 * old
+    flow, residual = flow.copy(), residual.copy()
+    flow[box] = np.where(wins[..., None], other, flow[box])
+    residual[box] = np.where(wins, remaining, old)
+    return flow, residual
+
+
+def _changed(flow: Floats, start: Floats) -> tuple[slice, slice]:
+    """The box, with a margin for what comes from outside, in which a start differs from the flow."""
+    moved = np.abs(start - flow).max(axis=2) > 2.0
+    if not moved.any():
+        return slice(None), slice(None)
+    margin = _MARGIN + int(np.abs(start[moved]).max())
+    spans = []
+    for axis in (1, 0):
+        hit = np.flatnonzero(moved.any(axis=axis))
+        spans.append(slice(max(int(hit[0]) - margin, 0), int(hit[-1]) + 1 + margin))
+    return spans[0], spans[1]
 
 
 def _medium() -> cv2.DISOpticalFlow:

@@ -19,7 +19,7 @@ Ints = NDArray[np.int32]
 _RADIUS = 3  # patches of 7 x 7
 _SWEEPS = 4
 _REACH = 24  # first radius of the random search, halved until 1
-_EFFORT = 0.3  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
+_EFFORT = 0.5  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
 _MOST_TRIES = 12
 _GOOD = 4.0  # mean absolute difference in levels under which a match is left alone
 
@@ -44,18 +44,19 @@ def seeds(
     if min(height, width) < 16:
         return None, None
     small = ((width + 1) // 2, (height + 1) // 2)
+    channels = np.shape(first)[2]
     images = [
-        np.atleast_3d(
-            cv2.resize(np.ascontiguousarray(image, dtype=np.float32), small, interpolation=cv2.INTER_AREA)
-        )
+        cv2.resize(
+            np.ascontiguousarray(image, dtype=np.float32), small, interpolation=cv2.INTER_AREA
+        ).reshape(small[1], small[0] * channels)
         for image in (first, second)
     ]
     scale = np.array([small[0] / width, small[1] / height], dtype=np.float32)
     known = [cv2.resize(flow, small) * scale for flow in flows]
     starts = [np.rint(flow).astype(np.int32) for flow in known]
     searched = [
-        search(images[0], images[1], starts[0], _SWEEPS, _REACH, np.float32(_GOOD)),
-        search(images[1], images[0], starts[1], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(images[0], images[1], channels, starts[0], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(images[1], images[0], channels, starts[1], _SWEEPS, _REACH, np.float32(_GOOD)),
     ]
     results: list[Floats | None] = []
     for way in (0, 1):
@@ -81,19 +82,25 @@ def _returns(forward: Ints, backward: Ints) -> NDArray[np.bool_]:
 
 @kernel
 def patch_cost(
-    first: Floats, second: Floats, y: int, x: int, dy: int, dx: int, limit: np.float32
+    first: Floats, second: Floats, channels: int, y: int, x: int, dy: int, dx: int, limit: np.float32
 ) -> np.float32:
-    """Mean absolute difference of two 7 x 7 patches; given up, at some value above it, beyond ``limit``."""
-    height, width, channels = first.shape
+    """Mean absolute difference of two 7 x 7 patches of frames ``(h, w * c)``.
+
+    Given up, at some value above it, beyond ``limit``. The channels of a row lie side by side, so that a row of a
+    patch is one stretch that the compiler can vectorise.
+    """
+    height, width = first.shape[0], first.shape[1] // channels
     top, bottom = max(-_RADIUS, -y, -(y + dy)), min(_RADIUS, height - 1 - y, height - 1 - y - dy)
     left, right = max(-_RADIUS, -x, -(x + dx)), min(_RADIUS, width - 1 - x, width - 1 - x - dx)
-    count = (bottom - top + 1) * (right - left + 1) * channels
+    length = (right - left + 1) * channels
+    count = (bottom - top + 1) * length
     limit_sum = limit * count
+    from_x, to_x = (x + left) * channels, (x + dx + left) * channels
     total = np.float32(0.0)
     for j in range(top, bottom + 1):
-        for i in range(left, right + 1):
-            for c in range(channels):
-                total += abs(first[y + j, x + i, c] - second[y + dy + j, x + dx + i, c])
+        row, other = first[y + j], second[y + dy + j]
+        for k in range(length):
+            total += abs(row[from_x + k] - other[to_x + k])
         if total > limit_sum:
             break
     return total / np.float32(count)
@@ -101,13 +108,15 @@ def patch_cost(
 
 @kernel
 def search(
-    first: Floats, second: Floats, start: Ints, sweeps: int, reach: int, good: np.float32
+    first: Floats, second: Floats, channels: int, start: Ints, sweeps: int, reach: int, good: np.float32
 ) -> tuple[Ints, Floats, Floats]:
     """Displacements of least patch cost, found from a start by propagation and random search.
 
     Parameters
     ----------
-    first, second : (h, w, c) float32
+    first, second : (h, w * c) float32
+    channels : int
+        c
     start : (h, w, 2) int32, x first
     sweeps, reach : int
     good : float32
@@ -121,7 +130,7 @@ def search(
     -----
     The random numbers depend on the pixel and the sweep only.
     """
-    height, width = first.shape[:2]
+    height, width = start.shape[:2]
     found = np.empty((height, width, 2), np.int32)
     cost = np.empty((height, width), np.float32)
     for y in range(height):
@@ -130,7 +139,7 @@ def search(
             dy = min(max(start[y, x, 1], -y), height - 1 - y)
             found[y, x, 0] = dx
             found[y, x, 1] = dy
-            cost[y, x] = patch_cost(first, second, y, x, dy, dx, np.float32(1e9))
+            cost[y, x] = patch_cost(first, second, channels, y, x, dy, dx, np.float32(1e9))
     start_cost = cost.copy()
     bad = 0
     for y in range(height):
@@ -157,7 +166,7 @@ def search(
                         0 <= x + dx < width and 0 <= y + dy < height
                     ):
                         continue
-                    value = patch_cost(first, second, y, x, dy, dx, best)
+                    value = patch_cost(first, second, channels, y, x, dy, dx, best)
                     if value < best:
                         best, best_dx, best_dy = value, dx, dy
                 state = np.uint32((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345))
@@ -173,7 +182,7 @@ def search(
                         radius, left = radius // 2, tries
                     if not (0 <= x + dx < width and 0 <= y + dy < height):
                         continue
-                    value = patch_cost(first, second, y, x, dy, dx, best)
+                    value = patch_cost(first, second, channels, y, x, dy, dx, best)
                     if value < best:
                         best, best_dx, best_dy = value, dx, dy
                 cost[y, x] = best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cv2
 import numba
 import numpy as np
 
@@ -38,29 +37,77 @@ def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats,
 
 
 def fill(sums: Floats, support: Floats) -> Floats:
-    """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``; without support ``(h, w)`` a membrane around (push-pull)."""
-    height, width = support.shape
-    depth = sums.shape[2]
-    means = np.asarray(sums / np.maximum(support, 1e-9)[..., None], dtype=np.float32)
-    if bool((support >= _SUPPORT).all()):
+    """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``.
+
+    Where the support ``(h, w)`` is next to nothing, a membrane between the places around (push-pull: means over
+    ever larger cells, until one has support).
+    """
+    means = np.empty_like(sums)
+    if not divide(sums, support, means):
         return means
-    if min(height, width) <= 2:
-        total = max(float(support.sum()), 1e-9)
-        coarse = np.broadcast_to(sums.sum(axis=(0, 1)) / np.float32(total), means.shape)
+    height, width = support.shape
+    if max(height, width) <= 2:
+        coarse_sums, coarse_support = sums.sum(axis=(0, 1), keepdims=True), support.sum(keepdims=True)
+        coarse = np.empty_like(coarse_sums)
+        divide(coarse_sums, coarse_support, coarse)
     else:
-        rows, columns = (height + 1) // 2, (width + 1) // 2
-        confidence = np.minimum(support, 1.0)
-        padded = np.zeros((2 * rows, 2 * columns, depth + 1), np.float32)
-        padded[:height, :width, :depth] = means * confidence[..., None]
-        padded[:height, :width, depth] = confidence
-        quartered = padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2]
-        lower = fill(
-            np.ascontiguousarray(quartered[..., :depth]), np.ascontiguousarray(quartered[..., depth])
-        )
-        raised = cv2.resize(lower, (2 * columns, 2 * rows), interpolation=cv2.INTER_LINEAR)
-        coarse = raised.reshape(2 * rows, 2 * columns, depth)[:height, :width]
-    share = np.minimum(support / np.float32(_SUPPORT), 1.0)[..., None]
-    return np.asarray(share * means + (1.0 - share) * coarse, dtype=np.float32)
+        half = ((height + 1) // 2, (width + 1) // 2)
+        coarse_sums, coarse_support = np.zeros((*half, sums.shape[2]), np.float32), np.zeros(half, np.float32)
+        gather(means, support, coarse_sums, coarse_support)
+        coarse = fill(coarse_sums, coarse_support)
+    spread_into(coarse, support, means)
+    return means
+
+
+@kernel
+def divide(sums: Floats, support: Floats, means: Floats) -> bool:
+    """Write sums over support; whether any place lacks support."""
+    height, width, depth = sums.shape
+    lacking = False
+    for y in range(height):
+        for x in range(width):
+            share = np.float32(1.0) / max(support[y, x], np.float32(1e-9))
+            lacking = lacking or support[y, x] < _SUPPORT
+            for k in range(depth):
+                means[y, x, k] = sums[y, x, k] * share
+    return lacking
+
+
+@kernel
+def gather(means: Floats, support: Floats, sums: Floats, coarse: Floats) -> None:
+    """Add up means over cells of 2 x 2 pixels, weighted by support up to 1."""
+    height, width, depth = means.shape
+    for y in range(height):
+        for x in range(width):
+            weight = min(support[y, x], np.float32(1.0))
+            coarse[y // 2, x // 2] += weight
+            for k in range(depth):
+                sums[y // 2, x // 2, k] += weight * means[y, x, k]
+
+
+@kernel
+def spread_into(coarse: Floats, support: Floats, means: Floats) -> None:
+    """Where support is lacking, replace means by the cells of half the resolution, read bilinearly."""
+    height, width, depth = means.shape
+    rows, columns = coarse.shape[:2]
+    for y in range(height):
+        row = min(max(0.5 * y - 0.25, 0.0), rows - 1.0)
+        top = min(int(row), max(rows - 2, 0))
+        low = np.float32(row - top)
+        below = min(top + 1, rows - 1)
+        for x in range(width):
+            if support[y, x] >= _SUPPORT:
+                continue
+            share = support[y, x] / np.float32(_SUPPORT)
+            column = min(max(0.5 * x - 0.25, 0.0), columns - 1.0)
+            left = min(int(column), max(columns - 2, 0))
+            near = np.float32(column - left)
+            beside = min(left + 1, columns - 1)
+            for k in range(depth):
+                upper = coarse[top, left, k] + near * (coarse[top, beside, k] - coarse[top, left, k])
+                lower = coarse[below, left, k] + near * (coarse[below, beside, k] - coarse[below, left, k])
+                value = upper + low * (lower - upper)
+                means[y, x, k] = share * means[y, x, k] + (np.float32(1.0) - share) * value
 
 
 @kernel

@@ -102,18 +102,13 @@ def series(
     reach = (top - bottom) or 1.0
     chosen = _sampled(values)
     whole = len(chosen) == len(values)
-    path, last = "", None
+    # Frames without a value part the line.
+    stretches: list[list[tuple[int, float]]] = []
     for frame, value in chosen:
-        y = 38 - 36 * (value - bottom) / reach
-        # Frames without a value part the line; a lone frame is as wide as it lasts.
-        if last is None or (whole and frame - last > 1):
-            path += f"M{frame:g},{y:.2f}"
-        path += (
-            f"L{frame + 0.5:g},{y:.2f}"
-            if last is not None and frame - last <= 1
-            else f"L{frame + 1:g},{y:.2f}"
-        )
-        last = frame
+        if not stretches or (whole and frame - stretches[-1][-1][0] > 1):
+            stretches.append([])
+        stretches[-1].append((frame, 38 - 36 * (value - bottom) / reach))
+    path = "".join(_line(stretch) for stretch in stretches)
     return (
         f'<svg class="series" viewBox="0 0 {max(n, 1)} 40" preserveAspectRatio="none" aria-hidden="true">'
         f'<path d="{path}"/></svg>',
@@ -198,6 +193,14 @@ def _thinned(runs: list[tuple[str, int, int]], n: int) -> list[tuple[str, int, i
                 columns[column] = state
     states = [columns[column] for column in sorted(columns)]
     return [(state, a * n // COLUMNS, b * n // COLUMNS) for state, a, b in runs_of(states)]
+
+
+def _line(points: Sequence[tuple[int, float]]) -> str:
+    """A path through the middles of frames; a lone frame is as wide as it lasts."""
+    if len(points) == 1:
+        frame, y = points[0]
+        return f"M{frame:g},{y:.2f}L{frame + 1:g},{y:.2f}"
+    return "M" + "L".join(f"{frame + 0.5:g},{y:.2f}" for frame, y in points)
 
 
 def _sampled(values: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -275,7 +275,7 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
 def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) -> str:
     """The frames in the space of pictures, and their latent positions."""
     positions = [frames[kept.index].get("x") if kept.index < len(frames) else None for kept in shown]
-    if len(shown) < 3 or 2 * sum(position is not None for position in positions) < len(shown):
+    if len(shown) < 3 or all(position is None for position in positions):
         # Along motion there is no latent coordinate, and no curve to show.
         return ""
     made = np.stack([kept.small_after.ravel() for kept in shown])

@@ -187,6 +187,8 @@ def findings(record: Record) -> list[dict[str, str]]:
         add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"))
     if record.get("lost"):
         add(f"{counted(record['lost'], 'packet')} gave no frame")
+    if sum(bool(entry["run"]) for entry in found) > 1:
+        add("all of this in one pass", base.format("restore"))
     return found
 
 

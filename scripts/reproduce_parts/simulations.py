@@ -1,0 +1,178 @@
+"""The paper's simulations: figures of sections 2 and 3, and a table over seeds with peers.
+
+    scripts/reproduce simulations [--quick] [--seeds 20] [--out assets] [--peers PYTHON] [--peer-results FILE]
+
+``--peers`` names a Python that has GPy, where this one has not; ``--peer-results`` takes what an earlier run
+wrote. R's princurve needs R and is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from reproduce_parts.simulated_curves import CASES, Array, curve_error, distance, sample, scores
+
+HERE = Path(__file__).resolve().parent
+OURS = "electroGP"
+MODE = "electroGP, mode of x"
+PLAIN = "plain GP-LVM (r = 0)"
+
+
+def settings() -> dict[str, dict[str, Any]]:
+    """Our estimators: default, positions not integrated out, no repulsion."""
+    return {OURS: {}, MODE: {"marginal": False}, PLAIN: {"r": 0.0}}
+
+
+def measure(method: str, case: str, seed: int) -> dict[str, Any]:
+    """Fit one data set and score curve, band and order."""
+    from scipy.stats import kendalltau
+
+    from videorestore.model import ElectroGP
+
+    data = sample(case, seed)
+    start = time.process_time()
+    model = ElectroGP(**settings()[method]).fit(data.points)
+    seconds = time.process_time() - start
+    band = model.band(random_state=seed)
+    row = {"method": method, "case": case, "seed": seed, "time_s": seconds}
+    row |= scores(case, data, np.asarray(band.curve), band.radius)
+    row["tau"] = float(abs(kendalltau(data.u, model.embedding_)[0]))
+    return row
+
+
+def peers(arguments: argparse.Namespace, seeds: int) -> list[dict[str, Any]]:
+    """Rows of GPy's models, from a run beside this one; none where GPy is not to be had."""
+    if arguments.peer_results:
+        rows = json.loads(Path(arguments.peer_results).read_text())
+        return [row for row in rows if row["seed"] < seeds]
+    python = arguments.peers or (sys.executable if importlib.util.find_spec("GPy") else None)
+    if python is None:
+        print("GPy is not installed: its models are left out (pip install GPy, or --peers PYTHON).")
+        return []
+    out = Path(arguments.out) / "simulations-peers.json"
+    subprocess.run(
+        [python, str(HERE / "simulated_peers.py"), str(out), str(seeds)],
+        check=True,
+        env=dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
+    )
+    rows = json.loads(out.read_text())
+    out.unlink()
+    return list(rows)
+
+
+def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per method and case: medians over seeds, and seeds worse than three times the median."""
+    table = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        for case in CASES:
+            group = [row for row in rows if row["method"] == method and row["case"] == case]
+            good = [row for row in group if "error" in row]
+            if not good:
+                continue
+
+            def column(name: str, of: list[dict[str, Any]] = good) -> Array:
+                return np.array([row.get(name, np.nan) for row in of], dtype=float)
+
+            error = column("error")
+            line = {
+                "method": method,
+                "case": case,
+                "error": float(np.median(error)),
+                "worst / median": float(error.max() / np.median(error)),
+                "coverage": float(column("coverage").mean()),
+                "area": float(np.median(column("area"))),
+                "tau": float(np.median(column("tau"))),
+                "failures": int((error > 3 * np.median(error)).sum() + len(group) - len(good)),
+                "time_s": float(np.median(column("time_s"))),
+                "seeds": len(group),
+            }
+            table.append(line)
+    return table
+
+
+def show(table: list[dict[str, Any]]) -> str:
+    """The table as Markdown."""
+    lines = [
+        "| method | case | curve error | worst / median | coverage | area / oracle | tau | failures | CPU s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in table:
+        tau = "" if np.isnan(row["tau"]) else f"{row['tau']:.3f}"
+        lines.append(
+            f"| {row['method']} | {row['case']} | {row['error']:.4f} | {row['worst / median']:.2f} | "
+            f"{row['coverage']:.3f} | {row['area']:.2f} | {tau} | {row['failures']} | {row['time_s']:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def add_order(rows: list[dict[str, Any]]) -> None:
+    """Kendall's tau of the peers' orders, which come as ranks."""
+    from scipy.stats import kendalltau
+
+    for row in rows:
+        ranks = row.pop("x", None)
+        if ranks is not None:
+            u = sample(row["case"], row["seed"]).u
+            row["tau"] = float(abs(kendalltau(u, ranks)[0]))
+
+
+def tune_r(seed: int = 0) -> float:
+    """Repulsion chosen by scikit-learn's grid search through ``score``, on the parabola."""
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    from videorestore.model import ElectroGP
+
+    folds = KFold(3, shuffle=True, random_state=seed)
+    search = GridSearchCV(ElectroGP(), {"r": [0.0, 0.3, 1.0]}, cv=folds)
+    search.fit(sample("parabola", seed).points)
+    return float(search.best_params_["r"])
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/reproduce simulations", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="three seeds, our default only")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--out", default=str(HERE.parent.parent / "assets"))
+    parser.add_argument("--peers", help="a Python that has GPy")
+    parser.add_argument("--peer-results", help="JSON of simulated_peers.py")
+    parser.add_argument("--no-figures", action="store_true")
+    parsed = parser.parse_args(arguments)
+    seeds = 3 if parsed.quick else parsed.seeds
+    out = Path(parsed.out)
+    out.mkdir(parents=True, exist_ok=True)
+    others = peers(parsed, seeds) if not parsed.quick or parsed.peer_results else []
+    add_order(others)
+    methods = [OURS] if parsed.quick else list(settings())
+    rows: list[dict[str, Any]] = []
+    for method in methods:
+        for case in CASES:
+            rows += [measure(method, case, seed) for seed in range(seeds)]
+            print(f"{method}, {case}: done", file=sys.stderr, flush=True)
+    table = summarise(rows + others)
+    print(show(table))
+    chosen = tune_r()
+    print(f"\nr chosen by GridSearchCV on the parabola: {chosen:g}")
+    kept = [{k: v for k, v in row.items() if k not in ("curve", "draws")} for row in rows + others]
+    record = {"table": table, "rows": kept, "grid_search_r": chosen}
+    (out / "simulations.json").write_text(json.dumps(record, indent=1))
+    if not parsed.no_figures:
+        if importlib.util.find_spec("matplotlib") is None:
+            print("matplotlib is not installed: no figures (pip install videorestore[bench]).")
+            return 0
+        from reproduce_parts import simulated_figures
+
+        for path in simulated_figures.draw_all(out, others):
+            print(path)
+    return 0
+
+
+__all__ = ["curve_error", "distance", "main", "measure", "summarise"]

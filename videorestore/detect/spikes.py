@@ -1,0 +1,190 @@
+"""What is there in one frame only: dust, blotches, scratches and dropouts stand out of both neighbours in time.
+
+The frame in question never takes part in the motion it is judged by: the neighbours are brought together from their
+own flow. It is asked again only to acquit: what can be found in a neighbour is a thing, not damage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.motion.flow import luma, medium_flow
+from videorestore.motion.warp import warp
+from videorestore.spatial.membrane import blur
+
+_BASE = 14.0  # levels that a clean, calm picture never jumps by
+_NOISE = 2.5  # in units of the noise
+_UNREST = 3.0  # in units of how much the neighbours disagree around
+_TEXTURE = 6.0  # in units of how much stands out around anyway
+_WEAK = 0.4  # pixels beyond this share of the threshold belong to a spot
+_PEAK = 0.9  # somewhere in the spot the threshold is (almost) reached
+_EVIDENCE = 6.0  # thresholds that a spot exceeds in sum
+_EXPLAINED = 0.3  # share that must remain after looking through the frame's own flow
+_SAME = 0.3  # a thing found elsewhere differs by less than this share of its contrast
+_GROW = 0.45  # share of a spot's contrast that its edge pixels have
+_FAR = 0.11  # of the longer side: how far things fly between two frames
+_NOISY = 4.0  # from this noise on the frames are smoothed first
+_SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
+_BIG = 30  # pixels from which a spot can be recognised elsewhere
+
+_CROSS = np.ones((3, 3), np.uint8)
+Labels = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    excess: FloatArray  # how far a pixel stands out of all that its neighbours in time show nearby
+    unrest: FloatArray  # how much the neighbours disagree around
+    expected: FloatArray  # the neighbours' mean
+
+
+def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
+    """Damage ``(height, width)`` of frame k of ``(n, height, width, channels)``; nothing with fewer than 3 frames."""
+    if len(frames) < 3:
+        return np.zeros(frames.shape[1:3], np.bool_)
+    if noise_sd > _NOISY:
+        # Spots are wider than grains.
+        frames = np.stack([blur(frame, _SMOOTH) for frame in frames])
+        noise_sd *= _LEFT
+    frame = np.asarray(frames[k], np.float32)
+    evidence = _stands_out(frames, k)
+    usual = cv2.blur(np.minimum(evidence.excess, 4), (31, 31))
+    threshold = _BASE + _NOISE * noise_sd + _UNREST * evidence.unrest + _TEXTURE * usual
+    share = evidence.excess / threshold
+    count, labels, boxes, _ = cv2.connectedComponentsWithStats(
+        (share > _WEAK).astype(np.uint8), connectivity=8
+    )
+    spots = _convincing(frames, k, share, evidence.excess, labels, count)
+    damage = np.zeros(frame.shape[:2], np.bool_)
+    others = [frames[j] for j in (k - 1, k + 1) if 0 <= j < len(frames)]
+    for label in spots:
+        box = tuple(int(value) for value in boxes[label][:4])
+        step = (frame - evidence.expected)[labels == label].mean(axis=0)
+        contrast = float(np.abs(step).max())
+        if not _flew(frame, others, labels, label, box, contrast):
+            _grow(damage, frame - evidence.expected, evidence.unrest, labels, label, box, step)
+    return damage
+
+
+def _stands_out(frames: FloatArray, k: int) -> _Evidence:
+    before, after = _brought_together(frames, k)
+    low = cv2.erode(np.minimum(before, after), _CROSS).reshape(before.shape)
+    high = cv2.dilate(np.maximum(before, after), _CROSS).reshape(before.shape)
+    frame = np.asarray(frames[k], np.float32)
+    excess = np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2)
+    unrest = cv2.blur(np.abs(before - after).max(axis=2), (15, 15))
+    if k in (0, len(frames) - 1):
+        # Beyond the ends the motion is only assumed to go on.
+        excess, unrest = 0.6 * excess, 1.5 * unrest
+    middle = np.asarray((before + after) / 2, np.float32)
+    return _Evidence(excess, np.asarray(unrest, np.float32), middle)
+
+
+def _brought_together(frames: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """The two nearest other frames as they look at time k."""
+    if 0 < k < len(frames) - 1:
+        one, two, t = k - 1, k + 1, 0.5
+    elif k == 0:
+        one, two, t = 1, 2, -1.0
+    else:
+        one, two, t = k - 2, k - 1, 2.0
+    ahead = medium_flow(luma(frames[one]), luma(frames[two]))
+    back = medium_flow(luma(frames[two]), luma(frames[one]))
+    to_one, to_two = -t * ahead, -(1 - t) * back
+    for _ in range(3):
+        to_one = -t * warp(ahead, to_one, method="linear")
+        to_two = -(1 - t) * warp(back, to_two, method="linear")
+    return warp(frames[one], to_one, method="linear"), warp(frames[two], to_two, method="linear")
+
+
+def _convincing(
+    frames: FloatArray, k: int, share: FloatArray, excess: FloatArray, labels: Labels, count: int
+) -> list[int]:
+    """Labels of the spots with enough evidence that the frame's own flow does not explain away."""
+    flat = labels.ravel()
+    evidence = np.bincount(flat, share.ravel(), count)
+    peak = np.zeros(count)
+    np.maximum.at(peak, flat, share.ravel())
+    good = (evidence >= _EVIDENCE) & (peak >= _PEAK)
+    good[0] = False
+    if not good.any():
+        return []
+    left = excess
+    own = luma(frames[k])
+    frame = np.asarray(frames[k], np.float32)
+    for j in (k - 1, k + 1):
+        if 0 <= j < len(frames):
+            seen = warp(frames[j], medium_flow(own, luma(frames[j])), method="linear")
+            low = cv2.erode(seen, _CROSS).reshape(seen.shape)
+            high = cv2.dilate(seen, _CROSS).reshape(seen.shape)
+            left = np.minimum(left, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2))
+    good &= np.bincount(flat, left.ravel(), count) > _EXPLAINED * np.bincount(flat, excess.ravel(), count)
+    return [int(label) for label in np.nonzero(good)[0]]
+
+
+def _flew(
+    frame: FloatArray,
+    others: list[FloatArray],
+    labels: Labels,
+    label: int,
+    box: tuple[int, ...],
+    contrast: float,
+) -> bool:
+    """Is the spot a thing that stands elsewhere in a neighbour, against its surroundings as here?"""
+    x, y, width, height = box
+    area = int((labels[y : y + height, x : x + width] == label).sum())
+    if area < 6 or max(width, height) >= 64:
+        return False
+    far = max(8, round(_FAR * max(frame.shape[:2])))
+    far = far if area >= _BIG else far // 3
+    rows, columns = _around(box, frame.shape, 4)
+    core = (labels[rows, columns] == label).astype(np.uint8)
+    ring = (cv2.dilate(core, np.ones((7, 7), np.uint8)) - cv2.dilate(core, _CROSS)).astype(np.bool_)
+    inner = core.astype(np.bool_)
+    if not ring.any():
+        return False
+    patch = np.ascontiguousarray(frame[rows, columns], np.float32)
+    weight = np.ascontiguousarray(np.repeat(core[..., None], patch.shape[2], axis=2), np.float32)
+    here = patch[inner].mean(axis=0) - patch[ring].mean(axis=0)
+    verdicts = []
+    for other in others:
+        wide_rows, wide_columns = _around(box, frame.shape, 4 + far)
+        search = np.ascontiguousarray(other[wide_rows, wide_columns], np.float32)
+        misfit = cv2.matchTemplate(search, patch, cv2.TM_SQDIFF, mask=weight)
+        top, side = divmod(int(misfit.argmin()), misfit.shape[1])
+        found = search[top : top + patch.shape[0], side : side + patch.shape[1]]
+        there = found[inner].mean(axis=0) - found[ring].mean(axis=0)
+        alike = float((here * there).sum() / max(float((here * here).sum()), 1e-6))
+        error = np.sqrt(max(float(misfit.min()), 0.0) / weight.sum())
+        verdicts.append(error < _SAME * contrast and alike > 0.6)
+    # A small spot is easily found somewhere by chance: both neighbours must show it.
+    return any(verdicts) if area >= _BIG else all(verdicts)
+
+
+def _grow(
+    damage: Mask, step: FloatArray, unrest: FloatArray, labels: Labels, label: int, box: tuple[int, ...],
+    mean: FloatArray,
+) -> None:  # fmt: skip
+    """Mark the spot and the pixels around it that share its step in brightness."""
+    rows, columns = _around(box, step.shape, 3)
+    channel = int(np.abs(mean).argmax())
+    height = step[rows, columns, channel]
+    contrast = abs(float(mean[channel]))
+    seed = labels[rows, columns] == label
+    like = height * np.sign(mean[channel]) > max(_GROW * contrast, 4.0)
+    like &= np.abs(height) > 0.7 * unrest[rows, columns]
+    _, parts = cv2.connectedComponents((like | seed).astype(np.uint8), connectivity=8)
+    damage[rows, columns] |= np.isin(parts, np.unique(parts[seed]))
+
+
+def _around(box: tuple[int, ...], shape: tuple[int, ...], margin: int) -> tuple[slice, slice]:
+    x, y, width, height = box
+    return (
+        slice(max(0, y - margin), min(shape[0], y + height + margin)),
+        slice(max(0, x - margin), min(shape[1], x + width + margin)),
+    )
