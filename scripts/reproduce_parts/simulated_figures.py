@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+
 from reproduce_parts.simulated_curves import Array, sample, truth
 
 BLACK, GREY, RED, BLUE = "#111111", "#9a9a9a", "#c0392b", "#2c6fbb"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from reproduce_parts.simulated_curves import CASES, Array, curve_error, distance, sample, scores
 
 HERE = Path(__file__).resolve().parent

@@ -138,6 +138,7 @@ def test_formats_that_do_not_exist_are_widened() -> None:
         ("libx264", PixelFormat(model="yuv", depth=9, subsampling=(1, 1)), (48, 64), "yuv420p10le"),
         ("libx264", PixelFormat(model="rgb"), (48, 64), "yuv444p"),
         ("libx264", PixelFormat(model="grey"), (47, 63), "gray"),
+        ("libx264", PixelFormat(model="grey"), (48, 64), "yuv420p"),
         ("libx265", PixelFormat(model="yuv", depth=12, subsampling=(1, 1)), (48, 64), "yuv420p12le"),
         ("libvpx-vp9", PixelFormat(model="yuv", subsampling=(1, 1), alpha=True), (48, 64), "yuva420p"),
         ("libvpx-vp9", PixelFormat(model="yuv", subsampling=(1, 1)), (47, 63), "yuv420p"),

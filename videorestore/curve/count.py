@@ -129,11 +129,11 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
     if not ways or min(speeds) < 0.05:
         return None
     way = float(np.mean(ways))
-    usual = max(_miss(pictures[a], pictures[a - 1], -_reverse(ahead), ahead), 0.5)
-    trouble = max(0.0, min(miss_a, miss_b) / usual - 1.5)
+    usual = max(_miss(pictures[a], pictures[a - 1], -ahead, ahead), 1.0)
+    trouble = max(0.0, min(miss_a, miss_b) / usual - 1.3)
     change = abs(speeds[0] - speeds[1]) / (speeds[0] + speeds[1])
     apart = (max(ways) - min(ways)) / 2
-    sd = np.sqrt(0.3**2 + (0.06 * way) ** 2 + (0.35 * change * way) ** 2 + apart**2 + (0.5 * trouble) ** 2)
+    sd = np.sqrt(0.3**2 + (0.06 * way) ** 2 + (0.35 * change * way) ** 2 + apart**2 + (2.5 * trouble) ** 2)
     deviation = (np.arange(most + 1) + 1 - way) / sd
     # Student's t with few degrees of freedom: flow that went astray must not silence the distances.
     return np.asarray(-2.0 * np.log1p(np.square(deviation) / 3))
@@ -141,10 +141,6 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
 
 _STEPS = 2
 """Frames on either side whose motion is taken for that inside the gap."""
-
-
-def _reverse(step: Any) -> Any:
-    return step
 
 
 def _step(pictures: dict[int, Any], at: int, direction: int) -> Any:

@@ -13,7 +13,7 @@ from videorestore.detect.lines import find_lines
 from videorestore.detect.spikes import find_spikes
 from videorestore.errors import InputError
 
-REACH = 2
+REACH = 4
 """Frames on either side that the verdict on a frame depends on."""
 
 Kind = Literal["dust", "blotch", "scratch", "line", "dropout"]

@@ -355,11 +355,11 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     gain = LUMA_GAIN if c == 3 else 1.0
     far = _compare(clip, 3, most).get("luma", near)
     far_high = _spread(far, gain)
-    agree = high[0.3] < 1.75 * high[0.05]
+    middle = [float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain) for b in (near, far)]
+    agree = high[0.3] < 1.75 * high[0.05] and (middle[0] < 1.4 * high[0.5] or high[0.3] < 3.0)
     fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 1.8 * far_high[0.5]
     if not agree and fresh and far_high[0.3] > 3.0:
-        middle = np.sqrt(_quantile_variance(_joined(_flattest(far)).middle, _N_MIDDLE, 0.5)) / gain
-        sd = min(middle, 1.6 * far_high[0.5])
+        sd = min(middle[1], 1.6 * far_high[0.5])
         if high[0.3] > 0.5 * far_high[0.3]:
             # Not all is frozen from one frame to the next: neighbours, where motion hardly matters, are a bound.
             sd = min(sd, high[0.3] + high[0.5])

@@ -30,6 +30,7 @@ _GROW = 0.45  # share of a spot's contrast that its edge pixels have
 _FAR = 0.11  # of the longer side: how far things fly between two frames
 _NOISY = 4.0  # from this noise on the frames are smoothed first
 _SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
+_LIGHT, _WIDE = 12.0, 20.0  # levels by which the light may differ over areas of this sigma
 _BIG = 30  # pixels from which a spot can be recognised elsewhere
 
 _CROSS = np.ones((3, 3), np.uint8)
@@ -43,25 +44,34 @@ class _Evidence:
     expected: FloatArray  # the neighbours' mean
 
 
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    one: int  # frames whose motion is used, earlier first
+    two: int
+    t: float  # the time in question: 0 at the first, 1 at the second
+    beside: tuple[int, ...]  # those of them next to the frame in question
+
+
 def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     """Damage ``(height, width)`` of frame k of ``(n, height, width, channels)``; nothing with fewer than 3 frames."""
-    if len(frames) < 3:
+    moments = _moments(frames, k)
+    if moments is None:
         return np.zeros(frames.shape[1:3], np.bool_)
     if noise_sd > _NOISY:
         # Spots are wider than grains.
         frames = np.stack([blur(frame, _SMOOTH) for frame in frames])
         noise_sd *= _LEFT
     frame = np.asarray(frames[k], np.float32)
-    evidence = _stands_out(frames, k)
+    evidence = _stands_out(frames, k, moments)
     usual = cv2.blur(np.minimum(evidence.excess, 4), (31, 31))
     threshold = _BASE + _NOISE * noise_sd + _UNREST * evidence.unrest + _TEXTURE * usual
     share = evidence.excess / threshold
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(
         (share > _WEAK).astype(np.uint8), connectivity=8
     )
-    spots = _convincing(frames, k, share, evidence.excess, labels, count)
+    others = [frames[j] for j in moments.beside]
+    spots = _convincing(frame, others, share, evidence.excess, labels, count)
     damage = np.zeros(frame.shape[:2], np.bool_)
-    others = [frames[j] for j in (k - 1, k + 1) if 0 <= j < len(frames)]
     for label in spots:
         box = tuple(int(value) for value in boxes[label][:4])
         step = (frame - evidence.expected)[labels == label].mean(axis=0)
@@ -71,39 +81,77 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     return damage
 
 
-def _stands_out(frames: FloatArray, k: int) -> _Evidence:
-    before, after = _brought_together(frames, k)
+def _moments(frames: FloatArray, k: int) -> _Moments | None:
+    """The nearest frames on both sides of k that do not merely repeat it; None where there are too few."""
+    steps = [_difference(a, b) for a, b in zip(frames[:-1], frames[1:])]
+    usual = float(np.median(steps)) if steps else 0.0
+    fresh = [step > min(0.3 * usual, 4.0) or usual == 0 for step in steps]
+    shown = [k]
+    for j in range(k - 1, -1, -1):
+        if fresh[j]:
+            shown.insert(0, j)
+    at = len(shown) - 1
+    for j in range(k + 1, len(frames)):
+        if fresh[j - 1]:
+            shown.append(j)
+    if 0 < at < len(shown) - 1:
+        one, two, t, sides = shown[at - 1], shown[at + 1], 0.5, (shown[at - 1], shown[at + 1])
+    elif len(shown) < 3:
+        return None
+    elif at == 0:
+        one, two, t, sides = shown[1], shown[2], -1.0, (shown[1],)
+    else:
+        one, two, t, sides = shown[at - 2], shown[at - 1], 2.0, (shown[at - 1],)
+    return _Moments(one, two, t, sides)
+
+
+def _difference(one: FloatArray, two: FloatArray) -> float:
+    """Mean difference of the 5 % of 16 x 16 blocks that differ most."""
+    image = np.abs(np.asarray(one, np.float32) - two).mean(axis=2)
+    size = (max(1, image.shape[1] // 16), max(1, image.shape[0] // 16))
+    blocks = np.sort(cv2.resize(image, size, interpolation=cv2.INTER_AREA).ravel())
+    return float(blocks[-max(1, len(blocks) // 20) :].mean())
+
+
+def _stands_out(frames: FloatArray, k: int, moments: _Moments) -> _Evidence:
+    frame = np.asarray(frames[k], np.float32)
+    before, after = (_lit_like(frame, side) for side in _brought_together(frames, moments))
     low = cv2.erode(np.minimum(before, after), _CROSS).reshape(before.shape)
     high = cv2.dilate(np.maximum(before, after), _CROSS).reshape(before.shape)
-    frame = np.asarray(frames[k], np.float32)
     excess = np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2)
     unrest = cv2.blur(np.abs(before - after).max(axis=2), (15, 15))
-    if k in (0, len(frames) - 1):
+    if len(moments.beside) < 2:
         # Beyond the ends the motion is only assumed to go on.
         excess, unrest = 0.6 * excess, 1.5 * unrest
     middle = np.asarray((before + after) / 2, np.float32)
     return _Evidence(excess, np.asarray(unrest, np.float32), middle)
 
 
-def _brought_together(frames: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """The two nearest other frames as they look at time k."""
-    if 0 < k < len(frames) - 1:
-        one, two, t = k - 1, k + 1, 0.5
-    elif k == 0:
-        one, two, t = 1, 2, -1.0
-    else:
-        one, two, t = k - 2, k - 1, 2.0
-    ahead = medium_flow(luma(frames[one]), luma(frames[two]))
-    back = medium_flow(luma(frames[two]), luma(frames[one]))
+def _brought_together(frames: FloatArray, moments: _Moments) -> tuple[FloatArray, FloatArray]:
+    """The two frames as they look at the time in question."""
+    one, two, t = frames[moments.one], frames[moments.two], np.float32(moments.t)
+    ahead, back = medium_flow(luma(one), luma(two)), medium_flow(luma(two), luma(one))
     to_one, to_two = -t * ahead, -(1 - t) * back
     for _ in range(3):
         to_one = -t * warp(ahead, to_one, method="linear")
         to_two = -(1 - t) * warp(back, to_two, method="linear")
-    return warp(frames[one], to_one, method="linear"), warp(frames[two], to_two, method="linear")
+    return warp(one, to_one, method="linear"), warp(two, to_two, method="linear")
+
+
+def _lit_like(frame: FloatArray, other: FloatArray) -> FloatArray:
+    """The other frame in the light of this one: what differs over wide areas is flicker, not damage."""
+    shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+    rest = np.clip(frame - other - shift, -_LIGHT, _LIGHT)
+    return other + shift + blur(rest, _WIDE)
 
 
 def _convincing(
-    frames: FloatArray, k: int, share: FloatArray, excess: FloatArray, labels: Labels, count: int
+    frame: FloatArray,
+    others: list[FloatArray],
+    share: FloatArray,
+    excess: FloatArray,
+    labels: Labels,
+    count: int,
 ) -> list[int]:
     """Labels of the spots with enough evidence that the frame's own flow does not explain away."""
     flat = labels.ravel()
@@ -115,14 +163,12 @@ def _convincing(
     if not good.any():
         return []
     left = excess
-    own = luma(frames[k])
-    frame = np.asarray(frames[k], np.float32)
-    for j in (k - 1, k + 1):
-        if 0 <= j < len(frames):
-            seen = warp(frames[j], medium_flow(own, luma(frames[j])), method="linear")
-            low = cv2.erode(seen, _CROSS).reshape(seen.shape)
-            high = cv2.dilate(seen, _CROSS).reshape(seen.shape)
-            left = np.minimum(left, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2))
+    own = luma(frame)
+    for other in others:
+        seen = _lit_like(frame, warp(other, medium_flow(own, luma(other)), method="linear"))
+        low = cv2.erode(seen, _CROSS).reshape(seen.shape)
+        high = cv2.dilate(seen, _CROSS).reshape(seen.shape)
+        left = np.minimum(left, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2))
     good &= np.bincount(flat, left.ravel(), count) > _EXPLAINED * np.bincount(flat, excess.ravel(), count)
     return [int(label) for label in np.nonzero(good)[0]]
 

@@ -212,6 +212,9 @@ def _distance(wanted: PixelFormat, offered: PixelFormat) -> tuple[int, ...]:
 
 def choose_pix_fmt(encoder: str, pixel: PixelFormat, height: int, width: int) -> str:
     """The pixel format of the encoder that keeps most of the source's samples at this size."""
+    if encoder == "libx264" and pixel.model == "grey" and pixel.depth == 8 and not (width % 2 or height % 2):
+        # Decoders show monochrome H.264 as 4:2:0 anyway, and many players refuse it.
+        return "yuv420p"
     best: tuple[tuple[int, ...], str] | None = None
     for name in encoder_formats(encoder):
         layout = layout_of(name)
@@ -302,7 +305,7 @@ def _format_notes(
         notes.append(
             f"{encoder} takes an odd size only as {target}: the chroma samples are repeated, nothing is lost"
         )
-    elif reached.model == "yuv" and pixel.model != "yuv":
+    elif reached.model == "yuv" and pixel.model != "yuv" and target != "yuv420p":
         notes.append(f"{pixel.model} pixels are written as {target}; some players want --pix-fmt yuv420p")
     elif sum(reached.subsampling) > sum(pixel.subsampling):
         notes.append(f"{encoder} has less chroma than the source; written as {target}")

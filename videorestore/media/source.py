@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from videorestore.clip import ClipInfo, Frame, Status
 
-
 Counting = Callable[[int, int], None]
 """Called as ``counting(done, expected)`` while frames are counted; expected 0 where nothing says it."""
 

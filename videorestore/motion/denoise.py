@@ -52,6 +52,10 @@ _SEVERITY = 8.0
 """Pilots are smooth and show only a part of what differs: their misfit counts so many times."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
+_OPTIMISM = 1.8
+"""The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
+_LEVEL_DOUBT = 0.6
+"""Part of the squared width of the noise level's interval that adds to the variance (measured)."""
 _INDEPENDENT = 1.7
 """Mean squared difference of independent noise after warping, in units of its variance."""
 
@@ -167,7 +171,6 @@ def _denoise(
     low, high = max(0, start - halo), min(n, stop + halo)
     guide, left = _guide(planes, pilot, doubt, variance, scale, preset, low, high, noise.codec)
     del pilot
-    guide0 = guide[start - low : stop - low]
     result, spread = guide, left
     planes, variance = planes[low:high], variance[low:high]
     start, stop = start - low, stop - low
@@ -181,12 +184,10 @@ def _denoise(
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
-    global DEBUG
-    R, N, V, K = result[start:stop], planes[start:stop], variance[start:stop], spread[start:stop]
-    res = (np.square(N - R) - V + K)
-    DEBUG = (res if not noise.codec else res[:, :1], np.sqrt(variance_from_planes(V, basis=basis)), (noise.high - noise.low))
     mean = from_planes(result[start:stop], basis=basis)
-    return mean, np.sqrt(variance_from_planes(spread[start:stop], basis=basis))
+    spread = variance_from_planes(spread[start:stop], basis=basis)
+    doubtful = np.float32(_LEVEL_DOUBT * (noise.high - noise.low) ** 2)
+    return mean, np.sqrt(np.float32(_OPTIMISM) * spread + doubtful)
 
 
 def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:

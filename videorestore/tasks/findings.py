@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from videorestore.media.source import Source
+from videorestore.tasks.choose import score_hidden
+from videorestore.tasks.engines import CurveEngine
 from videorestore.tasks.fill import time_gaps
 from videorestore.tasks.options import Span
 from videorestore.tasks.pieces import core_length, cut_pieces
@@ -109,9 +111,10 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
 
 
 def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any] | None:
-    """How well one latent curve explains the longest shot, by frames hidden from it."""
-    from videorestore.curve import curve_score
+    """How well one latent curve explains the longest shot, by frames hidden from it.
 
+    ``score`` is the share of the change over time that the curve predicts, noise aside.
+    """
     shots = [[i for i in range(a, b) if i not in seen.void] for a, b in seen.shots]
     longest = max(shots, key=len)
     if len(longest) < 8:
@@ -119,6 +122,10 @@ def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, 
     progress("does the clip lie on a curve", 0, 1)
     numbers = longest[:CURVE_FRAMES]
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], CURVE_SIDE) for i in numbers])
-    score = curve_score(np.nan_to_num(frames, nan=128.0))
+    frames = np.nan_to_num(frames, nan=128.0)
+    clock = np.array([float(seen.index.times[i]) for i in numbers])
+    trial = score_hidden(frames, clock, {"curve": CurveEngine()}, seen.noise)
     progress("does the clip lie on a curve", 1, 1)
-    return {k: round(float(v), 3) for k, v in score.items()}
+    error = max(trial.squares["curve"] / trial.values - seen.noise.sd**2, 0.0)
+    change = max(float(frames.var(axis=0).mean()) - seen.noise.sd**2, 1e-6)
+    return {"psnr": round(trial.psnr("curve"), 2), "score": round(max(0.0, 1.0 - error / change), 3)}

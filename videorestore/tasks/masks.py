@@ -80,9 +80,13 @@ class ArrayMasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMasks:
-    """The program looks for dust, scratches and dropouts itself."""
+    """The program looks for dust, scratches and dropouts itself.
+
+    ``dust`` False passes over small spots: where a clip is not dirty, they are mistaken glints and grains.
+    """
 
     noise_sd: float
+    dust: bool = True
 
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere."""
@@ -95,8 +99,11 @@ class FoundMasks:
         masks, found = find_damage(frames, noise_sd=self.noise_sd)
         spots: list[list[Spot]] = [[] for _ in numbers]
         for damage in found:
-            x, y, w, h = damage.box
-            spots[damage.frame].append((damage.kind, (int(x), int(y), int(w), int(h))))
+            x, y, w, h = (int(v) for v in damage.box)
+            if damage.kind == "dust" and not self.dust:
+                masks[damage.frame, y : y + h, x : x + w] = False
+            else:
+                spots[damage.frame].append((damage.kind, (x, y, w, h)))
         return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
