@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduce_parts.simulated_curves import CASES, Array, curve_error, distance, sample, scores
+from reproduce_parts.simulated_curves import CASES, Array, sample, scores
 
 HERE = Path(__file__).resolve().parent
 OURS = "electroGP"
@@ -156,7 +156,9 @@ def main(arguments: list[str]) -> int:
     rows: list[dict[str, Any]] = []
     for method in methods:
         for case in CASES:
-            rows += [measure(method, case, seed) for seed in range(seeds)]
+            # The variants are shown for contrast only.
+            some = seeds if method == OURS else min(seeds, 5)
+            rows += [measure(method, case, seed) for seed in range(some)]
             print(f"{method}, {case}: done", file=sys.stderr, flush=True)
     table = summarise(rows + others)
     print(show(table))
@@ -174,6 +176,3 @@ def main(arguments: list[str]) -> int:
         for path in simulated_figures.draw_all(out, others):
             print(path)
     return 0
-
-
-__all__ = ["curve_error", "distance", "main", "measure", "summarise"]

@@ -16,19 +16,19 @@ def test_spline_goes_through_the_pixels(shape):
     pixels = frame(shape)
     coefficients = spline_coefficients(pixels)
     assert coefficients.shape == (shape[0] + 3, shape[1] + 3, shape[2])
-    across, down, out = (np.empty(4, np.float32), np.empty(4, np.float32), np.empty(shape[2], np.float32))
+    out = np.empty(shape[2], np.float32)
     for y in range(shape[0]):
         for x in range(shape[1]):
-            read_spline(coefficients, np.float32(x), np.float32(y), across, down, out)
+            read_spline(coefficients, np.float32(x), np.float32(y), out)
             np.testing.assert_allclose(out, pixels[y, x], atol=2e-3)
 
 
 def test_spline_equals_scipy():
     pixels = frame((16, 20, 3))
     coefficients = spline_coefficients(pixels)
-    across, down, out = (np.empty(4, np.float32), np.empty(4, np.float32), np.empty(3, np.float32))
+    out = np.empty(3, np.float32)
     for x, y in [(3.3, 4.8), (0.2, 0.7), (18.9, 14.6), (10.5, 2.25)]:
-        read_spline(coefficients, np.float32(x), np.float32(y), across, down, out)
+        read_spline(coefficients, np.float32(x), np.float32(y), out)
         expected = [
             ndimage.map_coordinates(pixels[..., c], [[y], [x]], order=3, mode="mirror")[0] for c in range(3)
         ]

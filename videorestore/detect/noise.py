@@ -356,14 +356,14 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     far = _compare(clip, 3, most).get("luma", near)
     far_high = _spread(far, gain)
     middle = [float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain) for b in (near, far)]
-    agree = high[0.3] < 1.75 * high[0.05] and (middle[0] < 1.4 * high[0.5] or high[0.3] < 3.0)
-    fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 1.8 * far_high[0.5]
+    agree = high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]
+    fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 2.4 * far_high[0.5]
     if not agree and fresh and far_high[0.3] > 3.0:
-        sd = min(middle[1], 1.6 * far_high[0.5])
-        if high[0.3] > 0.5 * far_high[0.3]:
-            # Not all is frozen from one frame to the next: neighbours, where motion hardly matters, are a bound.
-            sd = min(sd, high[0.3] + high[0.5])
-        sd *= 1.15
+        if middle[1] > 1.6 * middle[0] and high[0.3] > 0.5 * far_high[0.3]:
+            # Motion is in the far differences, and not all is frozen in the near ones.
+            sd = min(middle[1], high[0.3] + high[0.5])
+        else:
+            sd = 1.2 * min(middle[1], 1.6 * far_high[0.5])
         low, top = 0.7 * sd, 1.3 * sd
     else:
         sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
@@ -392,7 +392,7 @@ def _coded_clipped(luma: _Blocks, sd: float, gain: float) -> bool:
     if zone.sum() < 10:
         return False
     ratio = luma.middle[zone] / (share[zone] * (sd * gain) ** 2)
-    return bool(0.3 < np.median(ratio) < 1.5)
+    return bool(0.08 < np.median(ratio) < 1.5)
 
 
 def _from_one_frame(clip: FloatArray) -> Noise:

@@ -27,6 +27,7 @@ _EVIDENCE = 6.0  # thresholds that a spot exceeds in sum
 _EXPLAINED = 0.3  # share that must remain after looking through the frame's own flow
 _SAME = 0.3  # a thing found elsewhere differs by less than this share of its contrast
 _GROW = 0.45  # share of a spot's contrast that its edge pixels have
+_RIM = 0.2  # and those of its soft rim
 _FAR = 0.11  # of the longer side: how far things fly between two frames
 _NOISY = 4.0  # from this noise on the frames are smoothed first
 _SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
@@ -94,6 +95,7 @@ def _moments(frames: FloatArray, k: int) -> _Moments | None:
     for j in range(k + 1, len(frames)):
         if fresh[j - 1]:
             shown.append(j)
+    sides: tuple[int, ...]
     if 0 < at < len(shown) - 1:
         one, two, t, sides = shown[at - 1], shown[at + 1], 0.5, (shown[at - 1], shown[at + 1])
     elif len(shown) < 3:
@@ -142,7 +144,7 @@ def _lit_like(frame: FloatArray, other: FloatArray) -> FloatArray:
     """The other frame in the light of this one: what differs over wide areas is flicker, not damage."""
     shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
     rest = np.clip(frame - other - shift, -_LIGHT, _LIGHT)
-    return other + shift + blur(rest, _WIDE)
+    return np.asarray(other + shift + blur(rest, _WIDE), np.float32)
 
 
 def _convincing(
@@ -225,7 +227,10 @@ def _grow(
     like = height * np.sign(mean[channel]) > max(_GROW * contrast, 4.0)
     like &= np.abs(height) > 0.7 * unrest[rows, columns]
     _, parts = cv2.connectedComponents((like | seed).astype(np.uint8), connectivity=8)
-    damage[rows, columns] |= np.isin(parts, np.unique(parts[seed]))
+    spot = np.isin(parts, np.unique(parts[seed])).astype(np.uint8)
+    # The soft rim of a spot shows as a ghost if it stays.
+    faint = height * np.sign(mean[channel]) > max(_RIM * contrast, 3.0)
+    damage[rows, columns] |= (spot > 0) | ((cv2.dilate(spot, _CROSS) > 0) & faint)
 
 
 def _around(box: tuple[int, ...], shape: tuple[int, ...], margin: int) -> tuple[slice, slice]:

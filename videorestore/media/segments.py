@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,11 +62,15 @@ class SegmentWriter:
         The output that it will be part of: its name decides the codec.
     shape : OutputShape
     options : SinkOptions
+    part : str, optional
+        Name until it is whole; ``path.part`` by default.
     """
 
-    def __init__(self, path: str, output: str, shape: OutputShape, options: SinkOptions) -> None:
+    def __init__(
+        self, path: str, output: str, shape: OutputShape, options: SinkOptions, *, part: str | None = None
+    ) -> None:
         self.path = path
-        self._part = path + ".part"
+        self._part = part or path + ".part"
         self._times: list[Fraction] = []
         self._durations: list[Fraction] = []
         self._array: ArrayWriter | None = None
@@ -73,7 +78,7 @@ class SegmentWriter:
         self.encoding: Encoding | None = None
         if shape.info.format.depth == 32 and not kind_of(output).video:
             # No codec keeps every bit of a float.
-            self._array = ArrayWriter(path, shape)
+            self._array = ArrayWriter(path, shape, part=self._part)
             return
         self.encoding = encoding = encoding_for(output, shape, options)
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
@@ -117,7 +122,7 @@ class SegmentWriter:
             if self._pipe is not None:
                 self._pipe.finish()
                 self._count_packets()
-            _write_sidecar(segment)
+            _write_sidecar(segment, self._part + _SIDECAR)
             if self._array is not None:
                 self._array.finish()
             else:
@@ -170,7 +175,9 @@ def write_segment(
     -------
     Segment
     """
-    writer = SegmentWriter(path, output or path, shape, options)
+    # A name of its own: a worker that was killed may leave an encoder behind that still ends its file.
+    part = f"{path}.{uuid.uuid4().hex[:8]}.part"
+    writer = SegmentWriter(path, output or path, shape, options, part=part)
     try:
         for frame in frames:
             writer.write(frame)
@@ -220,14 +227,13 @@ def remove_segment(path: str) -> None:
             os.remove(name)
 
 
-def _write_sidecar(segment: Segment) -> None:
+def _write_sidecar(segment: Segment, part: str) -> None:
     stored = {
         "times": [str(t) for t in segment.times],
         "durations": [str(t) for t in segment.durations],
         "notes": segment.notes,
         "losses": segment.losses,
     }
-    part = segment.path + ".part" + _SIDECAR
     with open(part, "w", encoding="ascii") as file:
         json.dump(stored, file)
         file.flush()

@@ -111,8 +111,9 @@ class FolderWriter(StillWriter):
 
 
 class _FileWriter(StillWriter):
-    def __init__(self, path: str, shape: OutputShape) -> None:
+    def __init__(self, path: str, shape: OutputShape, *, part: str | None = None) -> None:
         super().__init__(path, shape)
+        self.part = part or self.part
         self._file: IO[bytes] = open(self.part, "w+b")  # noqa: SIM115 - closed in finish or abort
 
     def abort(self) -> None:
@@ -126,8 +127,8 @@ class _FileWriter(StillWriter):
 class ArrayWriter(_FileWriter):
     """One ``.npy`` array ``(n, height, width[, channels])``, written frame by frame."""
 
-    def __init__(self, path: str, shape: OutputShape) -> None:
-        super().__init__(path, shape)
+    def __init__(self, path: str, shape: OutputShape, *, part: str | None = None) -> None:
+        super().__init__(path, shape, part=part)
         self._layout: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         self._header = b""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,9 +149,9 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # Sums of few pixels are exact enough only in double precision.
         if frames.shape[1] <= CHUNK // 2:
             frames = frames.astype(np.float64)
-        self._fit_stream(columns_of(frames), frames.shape[0])
         self._training = frames
-        self._refine_marginal(frames)
+        if not self._fit_marginal(frames):
+            self._fit_stream(columns_of(frames), frames.shape[0])
         return self
 
     def fit_stream(self, chunks: Callable[[], Iterable[Block]], n_frames: int) -> ElectroGP:
@@ -216,30 +217,40 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = fit.n_iter
         self._posterior: CurvePosterior = CurvePosterior(fit)
 
-    def _refine_marginal(self, frames: Block) -> None:
-        """Integrate the positions out where dimensions are few."""
-        if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
-            return
+    def _fit_marginal(self, frames: Block) -> bool:
+        """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
         noise: Any = self.noise_var
+        if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
+            return False
         if not self.learn_x or np.ndim(noise) > 0:
-            return
-        fit = self.fit_
+            return False
+        options = self._options(noise)
+        anywhere = isinstance(options.init, str) and options.init == "auto"
+        # The mode is only a start here: one order and shared hyper-parameters serve.
+        sketch = replace(
+            options,
+            init="eigenmaps" if anywhere else options.init,
+            hyper="shared" if options.hyper in ("pixel", "group") else options.hyper,
+        )
         with one_thread():
+            fit = fit_curve(columns_of(frames), frames.shape[0], sketch)
             marginal = refine(
                 frames[fit.rows],
                 fit.x[fit.rows],
                 r=fit.r,
                 kernel=fit.kernel,
                 periodic=fit.periodic,
-                starts=isinstance(self.init, str) and self.init == "auto",
-                noise="shared" if self.hyper == "shared" else "auto",
+                starts=anywhere,
+                noise="shared" if options.hyper == "shared" else "auto",
                 noise_var=None if noise is None else float(noise),
-                noise_floor=float(self.noise_floor),
+                noise_floor=options.noise_floor,
             )
-        if marginal is not None:
-            self._adopt(adopt(marginal, fit))
-            self._posterior = MarginalPosterior(marginal, self.fit_)
-            self.marginal_ = marginal
+        if marginal is None:
+            return False
+        self._adopt(adopt(marginal, fit))
+        self._posterior = MarginalPosterior(marginal, self.fit_)
+        self.marginal_ = marginal
+        return True
 
     # -- the curve ---------------------------------------------------------------------------------
 

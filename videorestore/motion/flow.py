@@ -234,9 +234,9 @@ def _medium() -> cv2.DISOpticalFlow:
     estimator = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     estimator.setFinestScale(1)
     estimator.setPatchSize(8)
-    estimator.setPatchStride(3)
-    estimator.setGradientDescentIterations(25)
-    estimator.setVariationalRefinementIterations(5)
+    estimator.setPatchStride(4)
+    estimator.setGradientDescentIterations(12)
+    estimator.setVariationalRefinementIterations(4)
     return estimator
 
 

@@ -79,44 +79,40 @@ def filter_columns(pixels: Floats) -> None:
 
 
 @kernel
-def spline_weights(offset: np.float32, weights: Floats) -> None:
-    """Values ``(4,)`` of the cubic B-splines at -1, 0, 1, 2 for a place ``offset`` in [0, 1) after 0."""
+def spline_weights(offset: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Values of the cubic B-splines at -1, 0, 1, 2 for a place ``offset`` in [0, 1) after 0."""
     rest = np.float32(1.0) - offset
-    weights[0] = rest * rest * rest / np.float32(6.0)
-    weights[1] = np.float32(2.0 / 3.0) - np.float32(0.5) * offset * offset * (np.float32(2.0) - offset)
-    weights[2] = np.float32(2.0 / 3.0) - np.float32(0.5) * rest * rest * (np.float32(2.0) - rest)
-    weights[3] = offset * offset * offset / np.float32(6.0)
+    return (
+        rest * rest * rest * np.float32(1.0 / 6.0),
+        np.float32(2.0 / 3.0) - np.float32(0.5) * offset * offset * (np.float32(2.0) - offset),
+        np.float32(2.0 / 3.0) - np.float32(0.5) * rest * rest * (np.float32(2.0) - rest),
+        offset * offset * offset * np.float32(1.0 / 6.0),
+    )
 
 
 @kernel
-def read_spline(
-    coefficients: Floats, x: np.float32, y: np.float32, across: Floats, down: Floats, out: Floats
-) -> None:
+def read_spline(coefficients: Floats, x: np.float32, y: np.float32, out: Floats) -> None:
     """Value ``(c,)`` of a spline at a place; beyond the border the nearest place on it."""
     height, width, channels = coefficients.shape
     x = min(max(x, np.float32(0.0)), np.float32(width - 4))
     y = min(max(y, np.float32(0.0)), np.float32(height - 4))
-    column, row = int(x), int(y)
-    spline_weights(x - np.float32(column), across)
-    spline_weights(y - np.float32(row), down)
-    if channels == 3:
-        # Three sums in registers: twice as fast as the loop over channels below.
-        red = green = blue = np.float32(0.0)
-        for j in range(4):
-            for i in range(4):
-                weight = down[j] * across[i]
-                red += weight * coefficients[row + j, column + i, 0]
-                green += weight * coefficients[row + j, column + i, 1]
-                blue += weight * coefficients[row + j, column + i, 2]
-        out[0], out[1], out[2] = red, green, blue
-        return
+    # Unsigned, so that no index has to be checked for counting from the end.
+    column, row = np.uintp(x), np.uintp(y)
+    a0, a1, a2, a3 = spline_weights(x - np.float32(column))
+    d0, d1, d2, d3 = spline_weights(y - np.float32(row))
+    one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
     for c in range(channels):
-        out[c] = np.float32(0.0)
-    for j in range(4):
-        for i in range(4):
-            weight = down[j] * across[i]
-            for c in range(channels):
-                out[c] += weight * coefficients[row + j, column + i, c]
+        total = np.float32(0.0)
+        for j in range(4):
+            at = row + np.uintp(j)
+            line = (
+                a0 * coefficients[at, column, c]
+                + a1 * coefficients[at, column + one, c]
+                + a2 * coefficients[at, column + two, c]
+                + a3 * coefficients[at, column + three, c]
+            )
+            total += (d0 if j == 0 else d1 if j == 1 else d2 if j == 2 else d3) * line
+        out[c] = total
 
 
 @kernel
@@ -182,7 +178,6 @@ def look(
     channels = first.shape[2]
     one = np.float32(1.0)
     for y in numba.prange(height):
-        across, down = np.empty(4, np.float32), np.empty(4, np.float32)
         value0, value1 = np.empty(channels, np.float32), np.empty(channels, np.float32)
         for m in range(candidates):
             for x in range(width):
@@ -202,15 +197,17 @@ def look(
                     continue
                 x0, y0 = x + paths[m, y, x, 0], y + paths[m, y, x, 1]
                 x1, y1 = x + paths[m, y, x, 2], y + paths[m, y, x, 3]
-                read_spline(first, x0, y0, across, down, value0)
-                read_spline(second, x1, y1, across, down, value1)
+                read_spline(first, x0, y0, value0)
+                read_spline(second, x1, y1, value1)
                 u, v = x1 - x0, y1 - y0
                 visible0 = np.exp(-misses(there, x0, y0, u, v))
                 visible1 = np.exp(-misses(back, x1, y1, -u, -v))
                 weight0, weight1 = (one - share) * (visible0 + _BASE), share * (visible1 + _BASE)
                 # A frame that does not hold the place shows nothing of it.
-                weight0 *= np.exp(-outside(x0, y0, width, height))
-                weight1 *= np.exp(-outside(x1, y1, width, height))
+                beyond0, beyond1 = outside(x0, y0, width, height), outside(x1, y1, width, height)
+                if beyond0 > 0 or beyond1 > 0:
+                    weight0 *= np.exp(-beyond0)
+                    weight1 *= np.exp(-beyond1)
                 total = weight0 + weight1
                 difference = np.float32(0.0)
                 for c in range(channels):

@@ -89,7 +89,12 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
     for guess in guesses:
         misfit = ((guess.pixels - frame) ** 2).mean(axis=2)
         errors.append(
-            gaussian_mean(misfit, seen * guess.trust * (4 / (guess.variance + 4)), _TEACH, fallback=400.0)
+            gaussian_mean(
+                misfit,
+                np.asarray(seen * guess.trust * (4 / (guess.variance + 4)), np.float32),
+                _TEACH,
+                fallback=400.0,
+            )
         )
     least = np.min(errors, axis=0)
     prior = np.stack(

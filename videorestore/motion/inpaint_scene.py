@@ -16,6 +16,7 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_fusion import Guess, fuse
+from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
 from videorestore.spatial.membrane import push_pull
@@ -49,7 +50,7 @@ class Scene:
     def __init__(self, frames: FloatArray, holes: Mask) -> None:
         self.known: Mask = ~holes
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
-        self.whole: NDArray[np.bool_] = ~holes.any(axis=(1, 2))
+        self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
         self.spatial = cache(self._spatial)
         self.deep = cache(self._deep)
         self.bridge = cache(self._bridge)
@@ -59,9 +60,6 @@ class Scene:
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
         return self._mend(k, 1, SECOND)
-
-    def forget_before(self, k: int) -> None:
-        """Nothing to do for short stretches; the caller drops the whole scene."""
 
     def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
         return fill(self.frames[k], self.known[k])
@@ -94,16 +92,22 @@ class Scene:
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
         for (before, after), part in sorted(groups.items()):
-            middle, sure = _between(
-                self.spatial(before)[0], self.spatial(after)[0], (k - before) / (after - before)
-            )
+            middle, spread = self._between(before, k, after)
             near = cv2.dilate(part.astype(np.uint8), np.ones((41, 41), np.uint8)) > 0
             near &= ~covered
             pixels[near] = middle[near]
-            trust[near] = sure[near]
-            variance[near] = 0
+            trust[near] = 1
+            variance[near] = spread[near]
             covered |= part
         return Guess(pixels=pixels, trust=trust, variance=variance), covered
+
+    def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
+        """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
+        moments = [j for j in (before - 1, before, after, after + 1) if 0 <= j < len(self.frames)]
+        made = interpolate(
+            np.stack([self.spatial(j)[0] for j in moments]), np.array(moments, float), np.array([k], float)
+        )
+        return made.frames[0], (made.sd[0] ** 2).mean(axis=2)
 
     def _whole_at(self, k: int, step: int, region: Mask) -> int | None:
         for j in range(k + step, k + step * (BRIDGE + 1), step):
@@ -208,23 +212,3 @@ class Scene:
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
         )
-
-
-def _between(before: FloatArray, after: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-    """The moment t between two frames by straight motion, and trust ``(height, width)`` in it."""
-    one, two = luma(before), luma(after)
-    ahead, back = medium_flow(one, two), medium_flow(two, one)
-    to_before, to_after = -t * ahead, -(1 - t) * back
-    for _ in range(4):
-        to_before = -t * warp(ahead, to_before, method="linear")
-        to_after = -(1 - t) * warp(back, to_after, method="linear")
-    sides = []
-    for frame, way, there, home, share in (
-        (before, to_before, ahead, back, 1 - t),
-        (after, to_after, back, ahead, t),
-    ):
-        miss = warp(consistency(there, home), way, method="linear") / _MISS
-        sides.append((warp(frame, way), share * (np.exp(-miss * miss) * inside(way) + 1e-3), share))
-    (a, wa, sa), (b, wb, sb) = sides
-    mixed = (wa[..., None] * a + wb[..., None] * b) / (wa + wb)[..., None]
-    return mixed.astype(np.float32), np.clip(np.maximum(wa / sa, wb / sb), 0, 1).astype(np.float32)

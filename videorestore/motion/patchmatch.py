@@ -22,6 +22,7 @@ _SWEEPS = 3
 _REACH = 24  # first radius of the random search, halved until 1
 _EFFORT = 0.3  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
 _MOST_TRIES = 12
+_FEWEST = 9  # pixels at half size that must gain
 _GOOD = 7.0  # mean absolute difference in levels under which a match is left alone
 
 
@@ -65,7 +66,7 @@ def seeds(
         better = (cost < 0.7 * start_cost) & (start_cost > _GOOD)
         better &= _returns(found, searched[1 - way][0])
         better = cv2.boxFilter(better.astype(np.float32), -1, (5, 5)) > 0.5
-        if not better.any():
+        if np.count_nonzero(better) < _FEWEST:
             results.append(None)
             continue
         start = np.where(better[..., None], found.astype(np.float32), known[way])

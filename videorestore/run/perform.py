@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,10 @@ from videorestore.media import (
     join_segments,
     open_sink,
     open_source,
+    write,
 )
+from videorestore.media.outputs import OutputShape
+from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.report.record import RecordBuilder
 from videorestore.run import memory, piecework, workers
@@ -77,12 +82,11 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     else:
         plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
         if output is None:
-            outcome = _in_memory(verb, plan, source, options, progress)
+            outcome = _in_memory(verb, plan, source, options, progress, started)
         elif not isinstance(source, str):
-            outcome = _array_to_file(verb, plan, source, output, options, progress)
+            outcome = _array_to_file(verb, plan, source, output, options, progress, started)
         else:
-            outcome = _file_to_file(verb, plan, source, output, options, progress)
-    outcome.record["elapsed_s"] = round(time.monotonic() - started, 2)
+            outcome = _file_to_file(verb, plan, source, output, options, progress, started)
     return outcome
 
 
@@ -90,7 +94,7 @@ def _open(source: Any, options: Common) -> Source:
     return open_source(source, stream=options.stream, fps=options.input_fps)
 
 
-def _builder(verb: str, work: Work) -> RecordBuilder:
+def _builder(verb: str, work: Work, started: float) -> RecordBuilder:
     shape = work.shape
     return RecordBuilder(
         version=__version__,
@@ -99,6 +103,7 @@ def _builder(verb: str, work: Work) -> RecordBuilder:
         height=shape.height,
         fps=shape.fps,
         vfr=shape.info.vfr,
+        started=started,
     )
 
 
@@ -112,10 +117,12 @@ def _sink_options(options: Common) -> SinkOptions:
     )
 
 
-def _in_memory(verb: str, plan: Plan, source: Any, options: Common, progress: Progress) -> Outcome:
+def _in_memory(
+    verb: str, plan: Plan, source: Any, options: Common, progress: Progress, started: float
+) -> Outcome:
     with _open(source, options) as opened:
         work = plan(opened, options, memory.budget(options.max_memory), progress)
-        builder = _builder(verb, work)
+        builder = _builder(verb, work, started)
         pictures: list[Samples] = []
         sds: list[FloatArray] = []
         times: list[Fraction] = []
@@ -142,28 +149,42 @@ def _in_memory(verb: str, plan: Plan, source: Any, options: Common, progress: Pr
 
 
 def _array_to_file(
-    verb: str, plan: Plan, source: Any, output: str, options: Common, progress: Progress
+    verb: str, plan: Plan, source: Any, output: str, options: Common, progress: Progress, started: float
 ) -> Outcome:
-    sink_options = _sink_options(options)
-    check_output(output, sink_options, None)
-    outcome = _in_memory(verb, plan, source, options, progress)
-    assert outcome.clip is not None
-    from videorestore.media import write
-
-    write(outcome.clip, output, sink_options)
+    """An array or a clip in memory: it is written down first, so that there is one way of doing things."""
+    check_output(output, _sink_options(options), None)
+    with tempfile.TemporaryDirectory(dir=Path(output).absolute().parent, prefix=".videorestore-") as folder:
+        path = (
+            str(Path(folder) / "input.npy")
+            if isinstance(source, np.ndarray)
+            else str(Path(folder) / "input.mkv")
+        )
+        if isinstance(source, np.ndarray):
+            np.save(path, source)
+        else:
+            write(source, path, SinkOptions(codec="ffv1"))
+        outcome = _file_to_file(verb, plan, path, output, options, progress, started)
+    outcome.record.pop("input", None)
     return outcome
 
 
 def _file_to_file(
-    verb: str, plan: Plan, source: str, output: str, options: Common, progress: Progress
+    verb: str, plan: Plan, source: str, output: str, options: Common, progress: Progress, started: float
 ) -> Outcome:
     sink_options = _sink_options(options)
     if not options.dry_run:
         check_output(output, sink_options, source)
     with _open(source, options) as opened:
+        # A codec that does not exist, or a cluster that does not answer, is told before any work.
+        shape = OutputShape(
+            info=opened.info, height=opened.height, width=opened.width, n_frames=0, fps=opened.info.fps
+        )
+        encoding_for(output, shape, sink_options)
+        if options.cluster is not None:
+            workers.check_cluster(options.cluster)
         if options.dry_run:
-            work = plan(opened, options, memory.budget(options.max_memory), progress)
-            return _dry(verb, work, output, options)
+            work = plan(opened, options, _share(options), progress)
+            return _dry(verb, work, output, options, started)
         folder = WorkFolder(output)
         state = folder.open(describe(verb, source, options, __version__), resume=options.resume)
         if state == "other":
@@ -190,7 +211,7 @@ def _file_to_file(
         )
         count = _make_all(assignment, work, folder, opened, options, progress)
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
-    builder = _builder(verb, work)
+    builder = _builder(verb, work, started)
     for note in notes:
         builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
     progress("putting the pieces together", 0, 0)
@@ -212,6 +233,8 @@ def _file_to_file(
     record["input"], record["output"] = source, output
     if remarks:
         record["notes"] = list(remarks)
+    if losses:
+        record["losses"] = list(losses)
     if options.report is not None:
         write_page(options.report, record, notes, [folder.previews_path(p.index) for p in work.pieces])
     folder.remove()
@@ -266,9 +289,9 @@ def _doubts(indices: list[int]) -> tuple[str, ...]:
     return (f"{len(indices)} frames of the output are guesses that little supports: {shown}",)
 
 
-def _dry(verb: str, work: Work, output: str, options: Common) -> Outcome:
+def _dry(verb: str, work: Work, output: str, options: Common, started: float) -> Outcome:
     need = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
-    record = _builder(verb, work).build(
+    record = _builder(verb, work, started).build(
         {
             **work.findings,
             "dry_run": True,
@@ -277,6 +300,9 @@ def _dry(verb: str, work: Work, output: str, options: Common) -> Outcome:
             "estimate": {
                 "disk_mb": round(need / 1e6, 1),
                 "memory_mb": round(memory.budget(options.max_memory) / 1e6),
+                "time_s": round(
+                    work.seconds() / max(1, min(options.jobs or workers.cores(), len(work.pieces))), 1
+                ),
             },
         }
     )

@@ -21,7 +21,8 @@ from videorestore.tasks.work import Made, Piece, Progress, Work, silent
 
 PREVIEW_SIDE = 960
 PREVIEWS = 48
-"""Frames shown on the page, at most, and their longest side."""
+PREVIEWS_FRESH = 6
+"""Frames kept for the page: their longest side, how many of the clip, and how many more of a piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +72,18 @@ class _Collector:
     stride: int
     want_sd: bool
     want_previews: bool
+    fresh: int = 0
     facts: list[dict[str, Any]] = field(default_factory=list)
     sds: list[FloatArray] = field(default_factory=list)
     previews: dict[str, Samples] = field(default_factory=dict)
+
+    def _shown(self, index: int, made: Made) -> bool:
+        """Frames at even steps, and the first ones of this piece that were made anew."""
+        if index % self.stride == 0:
+            return True
+        fresh = made.origin in ("filled", "mended") or made.doubtful
+        self.fresh += fresh
+        return fresh and self.fresh <= PREVIEWS_FRESH
 
     def through(self, frames: Iterator[Made]) -> Iterator[Frame]:
         for made in frames:
@@ -81,7 +91,7 @@ class _Collector:
             self.facts.append(note_of(made, index))
             if self.want_sd:
                 self.sds.append(sd_picture(made))
-            if self.want_previews and index % self.stride == 0:
+            if self.want_previews and self._shown(index, made):
                 self.previews[f"after_{index}"] = preview(made.frame)
                 if made.sd_map is not None:
                     self.previews[f"sd_{index}"] = small(made.sd_map.mean(axis=-1, dtype=np.float32))

@@ -68,23 +68,33 @@ def _numbered(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, An
     return k, _alone(function, *args)
 
 
-def spread_on_cluster(
-    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str
-) -> Iterator[Any]:
-    """The same on the workers of a Dask scheduler."""
+def _client(address: str) -> Any:
     try:
-        from distributed import Client, as_completed
+        from distributed import Client
     except ImportError as error:
         raise InputError(
             "--cluster needs Dask, which is not installed; run: pip install 'videorestore[cluster]'."
         ) from error
     try:
-        client = Client(address, timeout="10s")
+        return Client(address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
-            f"--cluster must be the address of a running scheduler, got {address!r}; {error}."
+            f"--cluster must be the address of a running scheduler, got {address!r}; start one or check the address."
         ) from error
-    with client:
+
+
+def check_cluster(address: str) -> None:
+    """Refuse an address at which no scheduler answers."""
+    _client(address).close()
+
+
+def spread_on_cluster(
+    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str
+) -> Iterator[Any]:
+    """The same on the workers of a Dask scheduler; files are reached by a path that all of them share."""
+    from distributed import as_completed
+
+    with _client(address) as client:
         futures = [client.submit(_alone, function, *args, pure=False, retries=TRIES) for args in arguments]
         for _, result in as_completed(futures, with_results=True):
             yield result

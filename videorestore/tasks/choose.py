@@ -192,8 +192,9 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     squares: dict[str, float] = {}
     inside: dict[str, float] = {}
     for name, engine in engines.items():
-        made, sd, _ = engine.interpolate(base, clock[kept], clock[hidden])
-        error = np.abs(made - truth)
+        made = engine.interpolate(base, clock[kept], clock[hidden])
+        error = np.abs(made.frames - truth)
+        sd = made.sd
         squares[name] = float(np.sum(error * error, dtype=np.float64))
         inside[name] = float(np.sum(error <= 1.96 * np.sqrt(sd * sd + noise.sd**2) + 0.5))
     before, after = frames[hidden - 1], frames[hidden + 1]

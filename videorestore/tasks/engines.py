@@ -15,6 +15,16 @@ from videorestore.tasks.options import Quality
 Clock = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NewFrames:
+    """New frames ``(m, h, w, c)`` with their sd; latent positions of the new and of the given frames, on a curve."""
+
+    frames: FloatArray
+    sd: FloatArray
+    x: FloatArray | None = None
+    known_x: FloatArray | None = None
+
+
 class Engine(Protocol):
     """What the pipeline asks of a model. Frames are ``(n, h, w, c)`` float32 on the 0..255 scale."""
 
@@ -35,10 +45,8 @@ class Engine(Protocol):
         """``frames[start:stop]`` with the masked pixels regenerated, and their sd (0 where kept)."""
         ...
 
-    def interpolate(
-        self, frames: FloatArray, times: Clock, targets: Clock
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Frames at new times with their sd, and their x where there is one."""
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
+        """Frames at new times."""
         ...
 
 
@@ -79,14 +87,12 @@ class MotionEngine:
 
         return inpaint(frames, masks, start=start, stop=stop)
 
-    def interpolate(
-        self, frames: FloatArray, times: Clock, targets: Clock
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
         from videorestore.motion.interpolate import interpolate
 
         made = interpolate(frames, times, targets, quality=self.quality)
-        return made.frames, made.sd, None
+        return NewFrames(frames=made.frames, sd=made.sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +127,18 @@ class CurveEngine:
         made, sd = inpaint(frames, masks)
         return made[start:stop], sd[start:stop]
 
-    def interpolate(
-        self, frames: FloatArray, times: Clock, targets: Clock
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
+        from videorestore.curve.fill import upsample
         from videorestore.curve.fit import fit_curve
 
         fit = fit_curve(frames, times=times)
         x = fit.place(targets)
-        mean, sd = fit.predict(frames, x)
-        return mean, sd, np.asarray(x, np.float32)
+        mean, sd = upsample(frames, times, targets, fit=fit)
+        known = np.interp(times, fit.times, fit.x)
+        return NewFrames(
+            frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=np.asarray(known, np.float32)
+        )
 
 
 def engine_for(model: str, quality: Quality) -> Engine:

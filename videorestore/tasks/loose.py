@@ -21,6 +21,7 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.tasks.assemble import decoding_losses, facts_of, rebase, renumber, span_of
+from videorestore.tasks.cost import COPYING
 from videorestore.tasks.options import InpaintOptions
 from videorestore.tasks.scan import Scan
 from videorestore.tasks.timeline import Gap, Slot, has_room, with_insertions
@@ -70,6 +71,10 @@ class Insertions:
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
         return [sum(p.start <= s.after < p.stop for s in self.slots) for p in self.pieces]
+
+    def seconds(self) -> float:
+        """Estimated CPU time: decoding and encoding; the frames are placed already."""
+        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""

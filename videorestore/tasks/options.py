@@ -90,7 +90,9 @@ class DenoiseOptions(Common):
 
     def __post_init__(self) -> None:
         if self.sigma is not None and not 0 <= self.sigma <= 255:
-            raise InputError(f"--sigma must lie in 0..255 or be auto, got {self.sigma:g}; give the noise sd of 8-bit pixels.")
+            raise InputError(
+                f"--sigma must lie in 0..255 or be auto, got {self.sigma:g}; give the noise sd of 8-bit pixels."
+            )
         if not 0 <= self.strength <= 10:
             raise InputError(f"--strength must lie in 0..10, got {self.strength:g}; 1 is the posterior mean.")
 
@@ -123,9 +125,13 @@ class UpsampleOptions(Common):
 
     def __post_init__(self) -> None:
         if (self.factor is None) == (self.fps is None):
-            raise InputError("upsample needs either --factor or --fps, got both or neither; give one of them.")
+            raise InputError(
+                "upsample needs either --factor or --fps, got both or neither; give one of them."
+            )
         if self.factor is not None and self.factor < 1:
-            raise InputError(f"--factor must be at least 1, got {self.factor}; upsample only raises the frame rate.")
+            raise InputError(
+                f"--factor must be at least 1, got {self.factor}; upsample only raises the frame rate."
+            )
         if self.fps is not None and self.fps <= 0:
             raise InputError(f"--fps must be positive, got {self.fps}; give a rate like 60 or 60000/1001.")
 

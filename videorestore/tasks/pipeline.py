@@ -19,6 +19,7 @@ from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.spatial.noise import Noise
+from videorestore.tasks.cost import COPYING, DENOISING, INTERPOLATING, MENDING
 from videorestore.tasks.engines import Engine, engine_for
 from videorestore.tasks.masks import MaskSource, Spot
 from videorestore.tasks.options import Quality
@@ -112,6 +113,18 @@ class Restoration:
             counts[bisect_right(starts, slot.after) - 1] += 1
         return counts
 
+    def seconds(self) -> float:
+        """Estimated CPU time in seconds."""
+        megapixels = self.shape.height * self.shape.width / 1e6
+        frames = sum(b - a for a, b in self.shots)
+        total = COPYING * len(self.steps.slots)
+        if self.steps.noise is not None:
+            total += DENOISING[self.steps.quality] * frames
+        if self.steps.masks is not None:
+            total += MENDING * frames
+        fresh = sum(s.source is None or s.source in self.steps.missing for s in self.steps.slots)
+        return (total + INTERPOLATING * fresh) * megapixels
+
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         slots = [s for s in self.steps.slots if piece.start <= s.after < piece.stop]
@@ -200,7 +213,7 @@ class Restoration:
         self, source: Source, window: _Window, engine: Engine, piece: Piece, slots: list[Slot]
     ) -> Iterator[Made]:
         fresh = [s for s in slots if s.source is None or s.source in self.steps.missing]
-        made = self._make_fresh(source, window, engine, piece, fresh)
+        made = iter(list(self._make_fresh(source, window, engine, piece, fresh)))
         for slot in slots:
             if slot.source is not None and slot.source in self.steps.untouched:
                 yield _kept(window.natives[slot.source], slot)
@@ -240,9 +253,11 @@ class Restoration:
         results: dict[Fraction, tuple[FloatArray, FloatArray, float | None]] = {}
         if inner:
             targets = np.array([float(s.place) for s in inner])
-            pictures, sds, xs = engine.interpolate(window.pixels, clock, targets)
+            new = engine.interpolate(window.pixels, clock, targets)
+            if window.x is None:
+                window.x = new.known_x
             for k, slot in enumerate(inner):
-                results[slot.place] = (pictures[k], sds[k], None if xs is None else float(xs[k]))
+                results[slot.place] = (new.frames[k], new.sd[k], None if new.x is None else float(new.x[k]))
         for slot in slots:
             origin: Origin = "interpolated" if slot.source is None else "filled"
             like = window.natives[max(i for i in window.natives if i <= slot.after)]

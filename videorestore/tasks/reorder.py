@@ -17,6 +17,7 @@ from videorestore.errors import InputError
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
+from videorestore.tasks.cost import COPYING
 from videorestore.tasks.options import ReorderOptions
 from videorestore.tasks.scan import resolve_span, shrink
 from videorestore.tasks.work import Made, Piece, Progress, silent
@@ -48,6 +49,10 @@ class Reordering:
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
         return [p.stop - p.start for p in self.pieces]
+
+    def seconds(self) -> float:
+        """Estimated CPU time: decoding and encoding."""
+        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """Frames ``start`` to ``stop`` of the output, by one pass through the source."""

@@ -105,3 +105,7 @@ class Work(Protocol):
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
         ...
+
+    def seconds(self) -> float:
+        """Estimated CPU time in seconds."""
+        ...

@@ -1,0 +1,230 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from tests.reference import marginal as reference
+from videorestore.model import ElectroGP
+from videorestore.model import marginal as module
+from videorestore.model.covariance import KERNELS, covariance
+from videorestore.model.marginal import refine
+from videorestore.model.marginal_basis import features, frequencies, log_spectrum, make_basis, waves
+from videorestore.model.marginal_starts import ranks
+from videorestore.model.marginal_steps import curve_given, log_evidence, moments, position_step
+
+
+def parabola(n=60, noise=0.1, seed=0, even=False):
+    rng = np.random.default_rng(seed)
+    u = (np.arange(n) + 0.5) / n if even else rng.uniform(size=n)
+    t = 3 * u - 1.5
+    return u, np.stack([t, t * t], axis=1) + noise * rng.normal(size=(n, 2))
+
+
+def small_state(n=20, size=40, r=1.0, roughness=0.0, tied=True):
+    u, y = parabola(n)
+    y = y - y.mean(axis=0)
+    data = module._data(y, np.ones_like(y), tied, 1e-5, None)
+    basis = make_basis(n=n, size=size, count=14, kernel="se", periodic=False, r=r, roughness=roughness)
+    q = np.exp(-0.5 * np.square((ranks(u)[:, None] - basis.s) / 0.05))
+    return data, basis, q / q.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("periodic", [False, True])
+def test_features_give_the_kernel(kernel, periodic):
+    """On a closed curve the kernel is the one wrapped around, not the chord's, so only near points compare."""
+    x = np.linspace(0, 1, 9) if not periodic else np.linspace(0, 0.3, 9)
+    omega = frequencies(4000 if kernel == "matern32" else 1200, periodic)
+    log_s, _ = log_spectrum(kernel, omega, np.log(30.0))
+    phi = features(x, omega, periodic)
+    expected = covariance(kernel, x, x, 30.0)
+    np.testing.assert_allclose((phi * np.exp(log_s)) @ phi.T, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_slope_of_the_spectrum(kernel):
+    omega = frequencies(12, False)
+    up, down = (log_spectrum(kernel, omega, 2.0 + h)[0] for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(log_spectrum(kernel, omega, 2.0)[1], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_evidence_of_the_curve_against_dense_and_its_gradient(tied):
+    data, basis, q = small_state(tied=tied)
+    sums = moments(data, basis, q)
+    theta = np.concatenate([[np.log(9.0)], [0.3, -0.2], [np.log(0.02)] * (1 if tied else 2)])
+    value, gradient, _ = curve_given(theta, data, basis, sums)
+    log_s, _ = log_spectrum("se", basis.omega, theta[0])
+    dense = reference.dense_evidence(data.y, q, basis.phi, np.exp(log_s), np.exp(theta[1:3]), 0.02)
+    hyper = -0.5 * ((theta[0] - np.log(5.0)) / 2.0) ** 2
+    assert value == pytest.approx(dense + hyper, abs=1e-5)
+    for i in range(theta.size):
+        step = np.zeros_like(theta)
+        step[i] = 1e-5
+        up, down = (curve_given(theta + s, data, basis, sums)[0] for s in (step, -step))
+        assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+def test_waves_carry_the_repulsion():
+    x = np.random.default_rng(0).uniform(size=7)
+    rho = waves(x, 6).sum(axis=0)
+    k = np.tile(np.arange(1, 7), 2)
+    # A point's energy with itself is a constant of the mode.
+    ours = -0.5 * (2 * 1.5 / k * np.square(rho)).sum() + 1.5 * 7 * (1 / k[:6]).sum()
+    assert ours == pytest.approx(reference.repulsion_energy(x, 1.5, 6))
+
+
+def test_field_is_the_saddle_point_and_spreads_positions():
+    data, basis, q = small_state()
+    sums = moments(data, basis, q)
+    theta = np.array([np.log(9.0), 0.0, 0.0, np.log(0.05)])
+    _, _, curve = curve_given(theta, data, basis, sums, full=True)
+    field = np.zeros(basis.stiffness.size)
+    for _ in range(20):
+        q, field = position_step(data, basis, curve, field)
+    total = (q @ basis.waves).sum(axis=0)
+    np.testing.assert_allclose(field, -basis.stiffness * total, atol=1e-8)
+    free = replace(basis, stiffness=np.zeros_like(basis.stiffness))
+    loose, _ = position_step(data, free, curve, np.zeros_like(field))
+    assert q.sum(axis=0).std() < loose.sum(axis=0).std()
+    assert np.isfinite(log_evidence(basis, curve, q))
+
+
+def test_roughness_softens_the_repulsion():
+    strict = make_basis(n=50, size=20, count=4, kernel="se", periodic=False, r=1.0, roughness=0.0)
+    soft = make_basis(n=50, size=20, count=4, kernel="se", periodic=False, r=1.0, roughness=0.1)
+    free = make_basis(n=50, size=20, count=4, kernel="se", periodic=False, r=1.0, roughness=1.0)
+    np.testing.assert_allclose(strict.stiffness[:25], 2 / np.arange(1, 26))
+    assert (soft.stiffness < strict.stiffness).all() and (soft.stiffness > 0).any()
+    assert (free.stiffness == 0).all()
+
+
+def test_covariance_of_the_curve_is_that_of_the_marginal_density():
+    """Louis' identity against the Hessian of the density with positions summed out."""
+    data, basis, q = small_state(n=12, size=30, r=0.0)
+    basis = replace(basis, omega=basis.omega[:4], phi=basis.phi[:, :4])
+    theta = np.array([np.log(3.0), 0.5, 0.5, np.log(0.05)])
+    log_s, _ = log_spectrum("se", basis.omega, theta[0])
+    prior, signal, noise = np.exp(log_s), np.exp(theta[1:3]), 0.05
+    _, _, curve = curve_given(theta, data, basis, moments(data, basis, q), full=True)
+    logs = -0.5 * np.square(data.y[:, None] - basis.phi @ curve.mean).sum(axis=2) / noise
+    q = np.exp(logs - logs.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    _, _, own = curve_given(theta, data, basis, moments(data, basis, q), full=True)
+    own = replace(own, mean=curve.mean)
+    state = module._begin(data, basis, q, "test", theta)
+    root = module._louis(replace(state, curve=own, q=q))
+    covariance_ = np.einsum("kjr,lir->jkil", root, root).reshape(8, 8)
+
+    def density(flat):
+        return reference.log_marginal(flat.reshape(2, 4).T, data.y, basis.phi, prior, signal, noise)
+
+    at, h = curve.mean.T.ravel(), 1e-4
+    hessian = np.empty((8, 8))
+    for i in range(8):
+        for j in range(8):
+            e, f = h * np.eye(8)[i], h * np.eye(8)[j]
+            near = density(at + e + f) - density(at + e - f) - density(at - e + f) + density(at - e - f)
+            hessian[i, j] = near / (4 * h * h)
+    values = np.linalg.eigvalsh(-hessian)
+    if values.min() > 0:
+        exact = np.linalg.inv(-hessian)
+        # Directions that lose more than the floor allows are held; the trace can only be smaller.
+        assert np.trace(covariance_) <= np.trace(exact) * (1 + 1e-3)
+        assert np.trace(covariance_) > 0.3 * np.trace(exact)
+    mean_field = np.einsum("kra,lra->kl", own.root, own.root)
+    assert np.trace(covariance_) > np.trace(mean_field)
+
+
+def test_planted_curve_noise_and_order_are_found():
+    u, y = parabola(100)
+    start = ranks(np.random.default_rng(1).uniform(size=100))
+    found = refine(y, start)
+    assert found is not None
+    assert abs(kendalltau(found.x, u).statistic) > 0.93
+    assert np.sqrt(found.noise_var).mean() == pytest.approx(0.1, rel=0.25)
+    mean, sd = found.predict(np.linspace(*found.span, 200))
+    t = np.linspace(-1.5, 1.5, 2000)
+    gap = np.linalg.norm(mean[:, None] - np.stack([t, t * t], axis=1), axis=2).min(axis=1)
+    assert gap.mean() < 0.035
+    assert (sd > 0).all() and (found.x_sd > 0).all()
+    assert found.x[0] < found.x[-1]
+    again = refine(y, start)
+    assert again is not None
+    np.testing.assert_array_equal(again.x, found.x)
+
+
+def test_even_speed_is_recognised_and_repulsion_fills_the_interval():
+    """Evenly sampled points: the paper's stationary covariance wins; thrown ones: it does not."""
+    u, even = parabola(80, even=True)
+    found = refine(even, u, starts=False)
+    assert found is not None and found.roughness == 0.0
+    v, thrown = parabola(80, seed=5)
+    found = refine(thrown, ranks(v), starts=False)
+    assert found is not None and found.roughness == 1.0
+    assert np.abs(np.sort(found.x) - (np.arange(80) + 0.5) / 80).max() < 0.06
+    plain = refine(thrown, ranks(v), r=0.0, starts=False)
+    assert plain is not None and plain.roughness == 0.0
+    np.testing.assert_array_equal(plain.x, plain.s)
+
+
+def test_missing_values_and_noise_of_each_dimension():
+    rng = np.random.default_rng(3)
+    u = np.sort(rng.uniform(size=70))
+    clean = np.stack([np.sin(3 * u + j) for j in range(4)], axis=1)
+    sd = np.array([0.02, 0.02, 0.3, 0.3])
+    y = clean + sd * rng.normal(size=clean.shape)
+    y[rng.uniform(size=y.shape) < 0.15] = np.nan
+    found = refine(y, ranks(u), starts=False)
+    assert found is not None and not found.data.tied
+    assert found.noise_var[2] > 20 * found.noise_var[0]
+    assert np.abs(found.predict(found.x)[0] - clean)[:, :2].mean() < 0.05
+
+
+def test_closed_curve():
+    rng = np.random.default_rng(0)
+    u = np.sort(rng.uniform(size=60))
+    y = np.stack([np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)], axis=1) + 0.1 * rng.normal(size=(60, 2))
+    found = refine(y, ranks(u), periodic=True)
+    assert found is not None
+    mean, _ = found.predict(np.array([0.0, 1.0]))
+    np.testing.assert_allclose(mean[0], mean[1], atol=1e-6)
+    assert np.abs(np.linalg.norm(found.predict(np.linspace(0, 1, 50))[0], axis=1) - 1).max() < 0.15
+
+
+def test_constant_points_are_left_to_the_mode():
+    assert refine(np.ones((10, 2)), np.linspace(0.1, 0.9, 10)) is None
+
+
+def test_estimator_is_consistent_with_the_integrated_posterior():
+    u, y = parabola(60, seed=2)
+    model = ElectroGP().fit(y)
+    grid, curve = model.curve(50)
+    assert grid[0] == model.embedding_.min() and grid[-1] == model.embedding_.max()
+    mean, sd = model.inverse_transform(grid, return_std=True)
+    np.testing.assert_allclose(mean, curve)
+    _, wide = model.inverse_transform(grid, return_std=True, noise=True)
+    np.testing.assert_allclose(np.square(wide), np.square(sd) + model.noise_var_)
+    band = model.band(random_state=0)
+    fresh = parabola(800, seed=9)[1]
+    gap = np.linalg.norm(fresh[:, None] - band.curve, axis=2).min(axis=1)
+    assert 0.88 < (gap <= band.radius).mean() < 0.99
+    partial = y[:4].copy()
+    partial[:, 1] = np.nan
+    filled, spread = model.impute(partial, return_std=True)
+    np.testing.assert_array_equal(filled[:, 0], partial[:, 0])
+    assert (spread[:, 1] > 0).all()
+    assert np.abs(model.transform(y) - model.embedding_).mean() < 0.03
+    left, left_sd = model.leave_one_out()
+    assert left.shape == y.shape and (left_sd >= np.sqrt(model.noise_var_)).all()
+    assert model.score(fresh[:50]) > ElectroGP(marginal=False).fit(y).score(fresh[:50])
+
+
+def test_r_can_be_tuned():
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    _, y = parabola(30)
+    folds = KFold(2, shuffle=True, random_state=0)
+    search = GridSearchCV(ElectroGP(init="pca"), {"r": [0.0, 1.0]}, cv=folds).fit(y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
