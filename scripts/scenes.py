@@ -16,10 +16,28 @@ _LIGHT = np.array([-0.45, 0.75, 0.65]) / np.linalg.norm([-0.45, 0.75, 0.65])
 
 # Half profile (radius, height) of the body and its lid, from the foot to the knob.
 _BODY = np.array(
-    [(0.0, -0.78), (0.62, -0.78), (0.66, -0.72), (0.9, -0.45), (1.0, -0.1), (0.96, 0.2), (0.8, 0.46), (0.62, 0.56)]
+    [
+        (0.0, -0.78),
+        (0.62, -0.78),
+        (0.66, -0.72),
+        (0.9, -0.45),
+        (1.0, -0.1),
+        (0.96, 0.2),
+        (0.8, 0.46),
+        (0.62, 0.56),
+    ]
 )
 _LID = np.array(
-    [(0.62, 0.56), (0.6, 0.62), (0.4, 0.72), (0.14, 0.78), (0.08, 0.82), (0.16, 0.92), (0.12, 1.02), (0.0, 1.06)]
+    [
+        (0.62, 0.56),
+        (0.6, 0.62),
+        (0.4, 0.72),
+        (0.14, 0.78),
+        (0.08, 0.82),
+        (0.16, 0.92),
+        (0.12, 1.02),
+        (0.0, 1.06),
+    ]
 )
 _SPOUT = np.array([(0.8, -0.3), (1.15, -0.18), (1.35, 0.15), (1.5, 0.42), (1.68, 0.5)])
 _HANDLE = np.array([(-0.85, 0.38), (-1.25, 0.46), (-1.55, 0.3), (-1.5, -0.1), (-1.2, -0.4), (-0.85, -0.45)])
@@ -40,7 +58,12 @@ def _lathe(profile: NDArray[np.float64], rings: int, sides: int) -> NDArray[np.f
     curve = _smooth(profile, rings)
     angle = np.linspace(0, 2 * np.pi, sides + 1)
     grid = np.stack(
-        [curve[:, :1] * np.cos(angle), np.repeat(curve[:, 1:], sides + 1, axis=1), curve[:, :1] * np.sin(angle)], -1
+        [
+            curve[:, :1] * np.cos(angle),
+            np.repeat(curve[:, 1:], sides + 1, axis=1),
+            curve[:, :1] * np.sin(angle),
+        ],
+        -1,
     )
     return _quads(grid)
 
@@ -133,7 +156,9 @@ def teapot(
         corners = np.round(16 * np.stack([x, y], -1)).astype(np.int32)
         canvas = np.zeros((height * detail, width * detail, 4), np.float32)
         if background is not None:
-            canvas[..., :3] = cv2.resize(background[i], None, fx=detail, fy=detail, interpolation=cv2.INTER_LINEAR)
+            canvas[..., :3] = cv2.resize(
+                background[i], None, fx=detail, fy=detail, interpolation=cv2.INTER_LINEAR
+            )
         for k in np.argsort(points[:, :, 2].mean(axis=1)):
             cv2.fillConvexPoly(canvas, corners[k], (*shade[k].tolist(), 1.0), shift=4)
         frames[i] = cv2.resize(canvas, (width, height), interpolation=cv2.INTER_AREA)[..., :3]

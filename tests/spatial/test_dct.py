@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
-from reference.dct import shrink_plane
+from tests.reference.dct import shrink_plane
 from scipy.fft import dct
 
 from videorestore.errors import InputError

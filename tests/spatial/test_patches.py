@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from reference.patches import posterior as slow_posterior
-from reference.patches import similar
+from tests.reference.patches import posterior as slow_posterior
+from tests.reference.patches import similar
 
 from videorestore.spatial import _kernels_patches as kernels
 from videorestore.spatial.patches import Groups, restore_patches

@@ -153,7 +153,7 @@ def _bend(distance: Any, a: int, b: int, c: int, weight: float) -> float:
     n = distance.shape[0] - 1
     if a == n or b == n or c == n:
         return 0.0
-    return weight * (distance[a, b] + distance[b, c] - distance[a, c])
+    return weight * (distance[a, b] + distance[b, c] - distance[a, c])  # type: ignore[no-any-return]
 
 
 @kernel
@@ -180,7 +180,9 @@ def tour_cost(distance: Any, tour: Any, weight: float) -> float:
 
 
 @kernel
-def _settle(distance: Any, near: Any, tour: Any, place: Any, weight: float, queue: Any, queued: Any, filled: int) -> float:
+def _settle(
+    distance: Any, near: Any, tour: Any, place: Any, weight: float, queue: Any, queued: Any, filled: int
+) -> float:
     """2-opt and or-opt on edges and bends, from the queued nodes until nothing helps; returns the gain."""
     n = tour.shape[0]
     saved = 0.0
@@ -241,7 +243,9 @@ def _settle(distance: Any, near: Any, tour: Any, place: Any, weight: float, queu
                         if spot < length or spot == n - 1:
                             continue
                         for turn in range(2):
-                            gain = _carry_gain(distance, tour, first, length, spot, turn == 1, weight, window, other)
+                            gain = _carry_gain(
+                                distance, tour, first, length, spot, turn == 1, weight, window, other
+                            )
                             if gain > 1e-9:
                                 for q in range(-2, length + 2):
                                     node = tour[(first + q) % n]
@@ -286,7 +290,15 @@ def _reversal_gain(distance: Any, tour: Any, i: int, j: int, weight: float) -> f
 
 @kernel
 def _carry_gain(
-    distance: Any, tour: Any, first: int, length: int, spot: int, flip: bool, weight: float, window: Any, other: Any
+    distance: Any,
+    tour: Any,
+    first: int,
+    length: int,
+    spot: int,
+    flip: bool,
+    weight: float,
+    window: Any,
+    other: Any,
 ) -> float:
     """Gain of putting the run behind the node ``spot`` places after ``first``."""
     n = tour.shape[0]

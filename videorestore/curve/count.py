@@ -88,7 +88,11 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
     size = (max(16, round(width * scale)), max(16, round(height * scale)))
     method = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     pictures = {
-        k: luma(cv2.resize(cv2.GaussianBlur(window[k], (0, 0), 0.7), size, interpolation=method).reshape(size[1], size[0], -1))
+        k: luma(
+            cv2.resize(cv2.GaussianBlur(window[k], (0, 0), 0.7), size, interpolation=method).reshape(
+                size[1], size[0], -1
+            )
+        )
         for k in range(max(0, before - 1 - _STEPS), min(n, before + 1 + _STEPS))
     }
     a, b = before - 1, before
@@ -116,7 +120,9 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
 
         # Mean of the steps at both ends of the way; the other end's step points the other way.
         mean = (own - warp(other, flow, method="linear")) / 2
-        ok = inside(flow) & (np.abs(pictures[here].astype(np.float32) - warp(pictures[there], flow, method="linear")) < 25)
+        ok = inside(flow) & (
+            np.abs(pictures[here].astype(np.float32) - warp(pictures[there], flow, method="linear")) < 25
+        )
         squared = np.square(mean).sum(axis=2) * ok
         limit = np.quantile(squared, 0.9)
         weight = np.minimum(squared, limit) / np.maximum(squared, 1e-9) * ok
@@ -166,7 +172,9 @@ def _miss(first: Any, second: Any, flow: Any, step: Any) -> float:
     total = float(weight.sum())
     if total < 0.1 * float(np.minimum(speed, np.quantile(speed, 0.9)).sum()):
         return 1e3
-    difference = np.abs(np.asarray(first, np.float32) - warp(second, np.asarray(flow, np.float32), method="linear"))
+    difference = np.abs(
+        np.asarray(first, np.float32) - warp(second, np.asarray(flow, np.float32), method="linear")
+    )
     return float((weight * np.minimum(difference, 40)).sum() / total)
 
 
@@ -178,7 +186,10 @@ def _squares(window: FloatArray) -> list[_Doubles]:
     scale = min(1.0, SIDE / min(height, width))
     size = (max(4, round(width * scale)), max(4, round(height * scale)))
     small = np.stack(
-        [cv2.resize(f, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0], channels) for f in window]
+        [
+            cv2.resize(f, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0], channels)
+            for f in window
+        ]
     )
     tables = []
     for sigma in _SCALES:

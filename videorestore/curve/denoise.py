@@ -77,7 +77,9 @@ def denoise(
     info : DenoiseInfo
     """
     if sigma is not None and not sigma >= 0:
-        raise InputError(f"sigma must be a standard deviation >= 0 on the 0..255 scale, got {sigma}; pass another.")
+        raise InputError(
+            f"sigma must be a standard deviation >= 0 on the 0..255 scale, got {sigma}; pass another."
+        )
     if not strength >= 0:
         raise InputError(f"strength must be >= 0, got {strength}; 1 is the posterior mean.")
     n, height, width, channels = frames.shape
@@ -86,7 +88,9 @@ def denoise(
     if fit is None:
         fit = fit_curve(frames, sigma=sigma)
     if len(fit.rows) != n:
-        raise InputError(f"the fit must cover all {n} frames, it covers {len(fit.rows)}; fill missing frames first.")
+        raise InputError(
+            f"the fit must cover all {n} frames, it covers {len(fit.rows)}; fill missing frames first."
+        )
     level = (fit.noise_sd if sigma is None else float(sigma)) * strength
     weights = fit.model.posterior_weights(fit.x)
     large = n * height * width * channels <= _SMALL

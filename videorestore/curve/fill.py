@@ -65,7 +65,9 @@ def fill(
         empty = np.zeros((0, *frames.shape[1:]), np.float32)
         return empty, empty.copy()
     if wanted.min() < 0 or wanted.max() >= n:
-        raise InputError(f"missing frames must have numbers from 0 to {n - 1}, got {wanted.max()}; correct the list.")
+        raise InputError(
+            f"missing frames must have numbers from 0 to {n - 1}, got {wanted.max()}; correct the list."
+        )
     clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
     if fit is None:
         fit = fit_curve(frames, times=clock, missing=wanted.tolist(), sigma=sigma)
@@ -106,7 +108,9 @@ def upsample(
     clock = np.asarray(times, np.float64)
     wanted = np.asarray(targets, np.float64)
     if len(clock) != len(frames) or (np.diff(clock) <= 0).any():
-        raise InputError(f"times must rise and be {len(frames)} like the frames, got {len(clock)}; correct them.")
+        raise InputError(
+            f"times must rise and be {len(frames)} like the frames, got {len(clock)}; correct them."
+        )
     if fit is None:
         fit = fit_curve(frames, times=clock, sigma=sigma)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
@@ -134,7 +138,9 @@ def curve_score(frames: Any, *, hidden: int = 8, fit: CurveFit | None = None) ->
     """
     n = len(frames)
     if n < 6:
-        raise InputError(f"at least 6 frames are needed to see whether they lie on a curve, got {n}; give more.")
+        raise InputError(
+            f"at least 6 frames are needed to see whether they lie on a curve, got {n}; give more."
+        )
     if fit is None:
         fit = fit_curve(frames)
     pick = np.unique(np.linspace(1, len(fit.rows) - 2, min(hidden, len(fit.rows) - 2)).astype(int))
@@ -174,16 +180,17 @@ def _fill_run(
     low, high = max(0, left + 1 - _AROUND), min(len(fit.rows), left + 1 + _AROUND)
     near = np.arange(low, high)
     window = np.stack([np.asarray(frames[int(fit.rows[k])], np.float32) for k in near])
-    clean = _cleaned(window, fit)
+    clean, left_over = _cleaned(window, fit)
     own, own_sd = _curve_frames(frames, fit, targets, ())
     moved = _moved(clean, fit.times[near], targets)
     if moved is None:
         return own, own_sd
     length = 1 if within else len(targets)
-    errors = _contest(frames, fit, near, clean, left - low, length)
+    errors = _contest(frames, fit, near, clean, left_over, left - low, length)
     if errors is None:
         apart = np.abs(own - moved) / 2
-        return (own + moved) / 2, np.sqrt(np.square(own_sd) + np.square(apart))
+        deviation = np.sqrt(np.square(own_sd) + np.square(apart))
+        return np.asarray((own + moved) / 2, np.float32), np.asarray(deviation, np.float32)
     position = np.clip(np.arange(len(targets)) * length // max(1, len(targets)), 0, length - 1)
     curve_error, moved_error = errors[0][position], errors[1][position]
     if within:
@@ -197,12 +204,14 @@ def _fill_run(
     return mean.astype(np.float32), np.sqrt(variance + 0.05).astype(np.float32)
 
 
-def _cleaned(window: FloatArray, fit: CurveFit) -> FloatArray:
+def _cleaned(window: FloatArray, fit: CurveFit) -> tuple[FloatArray, float]:
+    """The window without noise, and the mean variance of the error that stays."""
     if fit.noise_sd <= _NOISY or len(window) < 4:
-        return window
+        return window, 0.0
     from videorestore.curve.denoise import denoise
 
-    return np.asarray(denoise(window, sigma=fit.noise_sd)[0])
+    mean, sd, _ = denoise(window, sigma=fit.noise_sd)
+    return np.asarray(mean), float(np.square(sd).mean())
 
 
 def _curve_frames(
@@ -229,7 +238,7 @@ def _moved(window: FloatArray, times: _Doubles, targets: _Doubles) -> FloatArray
 
 
 def _contest(
-    frames: Any, fit: CurveFit, near: _Ints, clean: FloatArray, left: int, length: int
+    frames: Any, fit: CurveFit, near: _Ints, clean: FloatArray, left_over: float, left: int, length: int
 ) -> tuple[FloatArray, FloatArray] | None:
     """Mean squared errors ``(length, height, width)`` of both opinions on hidden runs on either side of the gap."""
     tests = []
@@ -252,4 +261,6 @@ def _contest(
             for total, guess in ((curve_error, own[j]), (moved_error, moved[j])):
                 square = np.square(guess - clean[k]).mean(axis=2)
                 total[j] += cv2.GaussianBlur(square, (0, 0), _WINDOW) / len(tests)
-    return curve_error + np.float32(0.02), moved_error + np.float32(0.02)
+    # Both opinions share the errors of the denoised frames that they are judged by.
+    floor = np.float32(0.02 + left_over)
+    return curve_error + floor, moved_error + floor

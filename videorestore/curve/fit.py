@@ -96,7 +96,7 @@ class CurveFit:
         self, frames: Any, *, hide: Sequence[int] = (), masks: Mask | None = None
     ) -> Iterator[tuple[int, int, FloatArray, slice]]:
         """Strips of rows ``y0, y1``, their pixels ``(m, k)`` in the frames of the fit, and where these stand."""
-        height, width, channels = self.shape
+        width, channels = self.shape[1:]
         hidden = np.isin(self.rows, np.asarray(list(hide), np.int64))
         for y0, y1 in _strips(len(self.rows), self.shape):
             block = _strip(frames, self.rows, y0, y1, masks)
@@ -165,7 +165,9 @@ def fit_curve(
 
     shape = tuple(frames.shape)
     if len(shape) != 4:
-        raise InputError(f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis.")
+        raise InputError(
+            f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis."
+        )
     n = shape[0]
     bad = np.zeros(n, bool)
     bad[np.asarray(list(missing), np.int64)] = True
@@ -174,11 +176,15 @@ def fit_curve(
         seen = np.asarray([not bool(np.asarray(masks[i]).all()) for i in rows])
         rows = rows[seen]
     if len(rows) < 3:
-        raise InputError(f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames.")
+        raise InputError(
+            f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames."
+        )
     size = (shape[1], shape[2], shape[3])
     clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
     if len(clock) != n:
-        raise InputError(f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times.")
+        raise InputError(
+            f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times."
+        )
 
     def chunks() -> Iterator[FloatArray]:
         for y0, y1 in _strips(len(rows), size):

@@ -55,7 +55,11 @@ class Placed:
 
 
 def inpaint(
-    frames: FloatArray, masks: Mask, *, times: Sequence[float] | _Doubles | None = None, fit: CurveFit | None = None
+    frames: FloatArray,
+    masks: Mask,
+    *,
+    times: Sequence[float] | _Doubles | None = None,
+    fit: CurveFit | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing pixels of frames in known order.
 
@@ -91,7 +95,7 @@ def inpaint(
     if not len(wanted):
         return made, sd
     clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
-    never = masks.all(axis=0)
+    never = np.asarray(masks.all(axis=0), np.bool_)
     filled = _prefill(made, masks, clock)
     if n < 4:
         guess = filled.copy()
@@ -193,7 +197,6 @@ def place(
     list of Placed
         In the order of ``loose``.
     """
-    height, width, channels = fit.shape
     masks = np.asarray(masks, np.bool_)
     if loose.shape[1:] != fit.shape or masks.shape != loose.shape[:3]:
         raise InputError(
@@ -204,7 +207,9 @@ def place(
         raise InputError(f"method must be 'map' or 'mh', got {method!r}; choose one.")
     empty = np.flatnonzero(masks.all(axis=(1, 2)))
     if len(empty):
-        raise InputError(f"a loose frame must show at least one pixel, frame {empty[0]} shows none; leave it out.")
+        raise InputError(
+            f"a loose frame must show at least one pixel, frame {empty[0]} shows none; leave it out."
+        )
     seen = np.array(loose, np.float32)
     seen[masks] = np.nan
     flat = seen.reshape(len(seen), -1)
@@ -233,7 +238,9 @@ def place(
         misfit = min(float(np.sqrt(np.nanmean(np.square(guess - seen[k])))) for guess in guesses)
         frame, sd = complete(np.asarray(loose[k], np.float32), masks[k], guesses)
         foreign = misfit > 2.5 * usual + 2 and misfit > 0.6 * alike.typical
-        spare = 0.25 * abs(float(fit.x[(pair + 1) % len(fit.x)] - fit.x[pair])) if pair + 1 < len(fit.x) else 0.0
+        spare = (
+            0.25 * abs(float(fit.x[(pair + 1) % len(fit.x)] - fit.x[pair])) if pair + 1 < len(fit.x) else 0.0
+        )
         placed.append(
             Placed(
                 x=x,
@@ -383,8 +390,8 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
         before = np.where(masks[i], before, i)
         last[i] = before
     after = np.full(masks.shape[1:], -1)
-    never = masks.all(axis=0)
-    rows, columns = np.indices(masks.shape[1:])
+    never = np.asarray(masks.all(axis=0), np.bool_)
+    rows, columns = np.indices(masks.shape[1:], dtype=np.intp)
     for i in range(n - 1, -1, -1):
         after = np.where(masks[i], after, i)
         hole = masks[i] & ~never

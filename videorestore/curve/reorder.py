@@ -87,7 +87,9 @@ def reorder(
     distance = clean_distances(features)
     foreign = find_foreign(distance) if refuse else np.zeros(n, bool)
     if first is not None and foreign[first]:
-        raise InputError(f"first must be a frame of the clip, but frame {first} fits nowhere in it; pass another.")
+        raise InputError(
+            f"first must be a frame of the clip, but frame {first} fits nowhere in it; pass another."
+        )
     kept = np.flatnonzero(~foreign)
     if foreign.any():
         # Foreign frames would otherwise own the leading components of the noise removal.
@@ -99,7 +101,9 @@ def reorder(
     path = _orient(distance, path, kept, first, ring)
     steps = distance[path[:-1], path[1:]]
     total = steps.sum() + (distance[path[-1], path[0]] if ring else 0.0)
-    place = np.concatenate([[0.0], np.cumsum(steps)]) / total if total > 0 else np.arange(len(path)) / max(1, n)
+    place = (
+        np.concatenate([[0.0], np.cumsum(steps)]) / total if total > 0 else np.arange(len(path)) / max(1, n)
+    )
     margin = 0.5 / max(1, len(path))
     x = margin + (1 - 2 * margin) * place
     return Order(
@@ -189,13 +193,15 @@ def find_foreign(distance: _Doubles, *, share: float = 0.2) -> NDArray[np.bool_]
         main = np.argmax(np.bincount(label))
         outside = label != main
         if outside.mean() <= share:
-            return outside
+            return np.asarray(outside, np.bool_)
     return foreign
 
 
 def _near(distance: _Doubles, count: int = 25) -> _Ints:
     n = len(distance)
-    return np.argsort(distance + np.eye(n) * 1e30, axis=1, kind="stable")[:, : min(n - 1, count)].astype(np.int64)
+    return np.argsort(distance + np.eye(n) * 1e30, axis=1, kind="stable")[:, : min(n - 1, count)].astype(
+        np.int64
+    )
 
 
 def _padded(distance: _Doubles) -> _Doubles:
@@ -238,7 +244,9 @@ def _search_ring(distance: _Doubles, path: _Ints, seed: int) -> _Ints:
         return path
     tour = path.astype(np.int64).copy()
     rng = np.random.default_rng(seed)
-    search_tour(_padded(distance), _near(distance), tour, BEND, rng.integers(0, 1 << 30, (min(4 * n, 2000), 2)))
+    search_tour(
+        _padded(distance), _near(distance), tour, BEND, rng.integers(0, 1 << 30, (min(4 * n, 2000), 2))
+    )
     return tour
 
 

@@ -32,9 +32,11 @@ def find_lines(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     paths = _paths(detail, least)
     if not paths:
         return nothing
+    first: list[tuple[NDArray[np.float64], int]] = []
     near = [j for j in (k - 1, k + 1, k - 2, k + 2) if 0 <= j < len(frames)][:2]
     for j in near:
         others = _paths(_detail(frames[j]), least)
+        first = first or others
         paths = [
             (path, sign)
             for path, sign in paths
@@ -52,6 +54,11 @@ def find_lines(frames: FloatArray, k: int, noise_sd: float) -> Mask:
             [flow[np.arange(height), np.clip(columns + d, 0, width - 1)] for d in (-12, -9, 9, 12)]
         )
         if np.median(np.abs(beside)) < _STILL:
+            continue
+        # A stripe of the picture goes where the picture goes; a line on the film does not.
+        carried = float(np.median(beside)) * abs(near[0] - k)
+        wandered = min((float(np.median(p - path)) for p, s in first if s == sign), key=abs)
+        if abs(wandered - carried) < max(0.5 * _STILL, 0.6 * abs(carried)):
             continue
         for d in (-2, -1, 0, 1, 2):
             at = np.clip(columns + d, 0, width - 1)

@@ -199,6 +199,7 @@ class _Fit:
         alpha: Array | None,
         ratio: Array | None,
         max_iter: int | None = None,
+        move: bool = True,
     ) -> tuple[Array, Array, Array]:
         """Hyper-parameters given x (step 2), then all together (step 3); positions need not be sorted."""
         order = np.argsort(x, kind="stable")
@@ -211,7 +212,7 @@ class _Fit:
             x[order],
             alpha,
             ratio,
-            self.options,
+            self.options if move else replace(self.options, learn_x=False),
             max_iter=max_iter,
             warm=warm,
             tell=lambda i, v: self._tell(stage, i, v),
@@ -251,12 +252,41 @@ class _Fit:
             scaled = options.hyper == "pixel" and self.noise is None
             groups = self._groups(label, classes.shape, phi if scaled else None)
             posterior = replace(posterior, groups=groups)
-            x, alpha, ratio = self._optimise(
-                f"regroup {stage + 1}", posterior, x, classes.alpha, classes.ratio, options.max_iter // 5
+            name_of_stage = f"regroup {stage + 1}"
+            alpha, ratio = self._optimise(
+                name_of_stage, posterior, x, classes.alpha, classes.ratio, move=False
+            )[1:]
+            moved = (
+                self._optimise(name_of_stage, posterior, x, alpha, ratio, options.max_iter // 5)
+                if options.learn_x
+                else (x, alpha, ratio)
             )
+            # Weighted by its own noise, a faint pixel counts as much as a strong one, and what faint pixels
+            # have in common (light, a shadow) may bend the positions: moved only if frames predict each other
+            # as well as before.
+            better = self._error(posterior, *moved, label) <= self._error(posterior, x, alpha, ratio, label)
+            if better:
+                x, alpha, ratio = moved
             offered = alpha
             self._believe(posterior, x, alpha, ratio, label, phi if scaled else None)
+            if not better:
+                break
         return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi if scaled else None)
+
+    def _error(self, posterior: Posterior, x: Array, alpha: Array, ratio: Array, label: Indices) -> float:
+        """Mean squared leave-one-out error over the sample of pixels, closed form."""
+        sample, columns = self.pixels.sample()
+        total = 0.0
+        for g, group in enumerate(posterior.groups):
+            part = sample[:, label[columns] == g]
+            if part.shape[1]:
+                e = covariance(posterior.kernel, x, x, float(alpha[group.shape]), posterior.periodic)
+                e.flat[:: self.u + 1] += ratio[g]
+                inverse, _ = inverse_and_logdet(e)
+                if inverse is None:
+                    return np.inf
+                total += float(np.square(inverse @ part / np.diagonal(inverse)[:, None]).sum())
+        return total / sample.size
 
     def _classify(
         self, posterior: Posterior, x: Array, offered: Array, limit: int

@@ -219,7 +219,8 @@ def _best_of(
 
 def _changed(flow: Floats, start: Floats) -> tuple[slice, slice]:
     """The box, with a margin for what comes from outside, in which a start differs from the flow."""
-    moved = np.abs(start - flow).max(axis=2) > 2.0
+    apart = np.abs(start - flow) > 2.0
+    moved = apart[..., 0] | apart[..., 1]
     if not moved.any():
         return slice(None), slice(None)
     margin = _MARGIN + int(np.abs(start[moved]).max())

@@ -18,12 +18,12 @@ Ints = NDArray[np.int32]
 
 _RADIUS = 3  # patches of 7 x 7
 _ROW = 3 * (2 * _RADIUS + 1)  # samples in a row of a patch in colour
-_SWEEPS = 3
+_SWEEPS = 2
 _REACH = 24  # first radius of the random search, halved until 1
 _EFFORT = 0.3  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
 _MOST_TRIES = 12
 _FEWEST = 9  # pixels at half size that must gain
-_GOOD = 7.0  # mean absolute difference in levels under which a match is left alone
+_GOOD = 8.0  # mean absolute difference in levels under which a match is left alone
 
 
 def seeds(

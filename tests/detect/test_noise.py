@@ -1,0 +1,111 @@
+"""Planted noise is found; clean clips are clean."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from videorestore.detect.noise import estimate_noise
+from videorestore.errors import InputError
+from videorestore.spatial.noise import LUMA_GAIN, Noise, clipping_table
+
+
+def moving(n: int = 6, h: int = 96, w: int = 128) -> np.ndarray:
+    """A smooth scene with some texture that pans by half a pixel per frame."""
+    rng = np.random.default_rng(7)
+    wide = cv2.GaussianBlur(rng.uniform(0, 255, (h, w + 8)).astype(np.float32), (0, 0), 6)
+    wide = (wide - wide.min()) / np.ptp(wide) * 200 + 25
+    y, x = np.mgrid[0:h, 0:w].astype(np.float32)
+    wide[: h // 4] += 15 * np.sin(np.arange(w + 8) / 1.5)
+    frames = [cv2.remap(wide, x + 0.5 * t, y, cv2.INTER_CUBIC) for t in range(n)]
+    grey = np.array(frames)[..., None]
+    return np.concatenate([grey, 0.8 * grey + 20, 230 - 0.7 * grey], axis=-1).astype(np.float32)
+
+
+def planted(truth: np.ndarray, sd: float | np.ndarray) -> np.ndarray:
+    noise = np.random.default_rng(0).standard_normal(truth.shape)
+    return np.clip(np.rint(truth + sd * noise), 0, 255).astype(np.float32)
+
+
+@pytest.mark.parametrize("sd", [2, 5, 10, 20, 35, 50])
+def test_planted_noise_is_found(sd: float) -> None:
+    found = estimate_noise(planted(moving(), sd))
+    assert abs(found.sd / sd - 1) < 0.1
+    assert found.low <= sd <= found.high
+    assert not found.codec and found.trustworthy and not found.clean
+    assert all(abs(v / sd - 1) < 0.15 for v in found.per_channel)
+
+
+@pytest.mark.parametrize("sd", [3, 15, 40])
+def test_grey_too(sd: float) -> None:
+    found = estimate_noise(planted(moving(), sd)[..., :1])
+    assert abs(found.sd / sd - 1) < 0.1
+
+
+def test_growth_with_brightness_is_found() -> None:
+    truth = moving(8)
+    found = estimate_noise(planted(truth, np.sqrt(20 + 1.5 * truth)))
+    assert abs(found.slope / 1.5 - 1) < 0.2
+    assert abs(float(found.variance(np.float32([120]))[0]) / 200 - 1) < 0.15
+
+
+def test_clean_clips_are_clean() -> None:
+    assert estimate_noise(np.rint(moving())).clean
+    assert estimate_noise(np.full((4, 32, 32, 3), 77)).sd == 0
+    assert estimate_noise(np.full((4, 32, 32, 1), 0)).clean
+
+
+def test_repeated_frames_do_not_hide_the_noise() -> None:
+    noisy = planted(moving(), 12)
+    assert abs(estimate_noise(np.repeat(noisy, 2, axis=0)).sd / 12 - 1) < 0.1
+
+
+def test_smooth_chroma_is_told_and_luma_counts() -> None:
+    """What 4:2:0 does: chroma is averaged over 2x2 pixels and spread again."""
+    noisy = planted(moving(), 20)
+    luma = noisy @ np.float32([0.299, 0.587, 0.114])
+    chroma = noisy - luma[..., None]
+    h, w = luma.shape[1:]
+    smooth = [
+        cv2.resize(cv2.resize(f, (w // 2, h // 2), interpolation=cv2.INTER_AREA), (w, h)) for f in chroma
+    ]
+    found = estimate_noise(luma[..., None] + np.array(smooth))
+    assert found.codec
+    assert abs(found.sd / 20 - 1) < 0.1
+
+
+def test_frozen_noise_is_still_seen() -> None:
+    """Half of the blocks repeat the frame before, as a codec's skipped blocks do."""
+    noisy = planted(moving(10)[:1].repeat(10, axis=0), 15)[..., :1]
+    rng = np.random.default_rng(3)
+    for t in range(1, len(noisy)):
+        skip = np.kron(rng.random((6, 8)) < 0.5, np.ones((16, 16), bool))
+        noisy[t][skip] = noisy[t - 1][skip]
+    assert 0.75 * 15 < estimate_noise(noisy).sd < 1.25 * 15
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 40, 3), (3, 4, 5, 1), (2, 1, 1, 3)])
+def test_little_data_is_not_trusted(shape: tuple[int, ...]) -> None:
+    assert not estimate_noise(planted(np.full(shape, 128.0), 10)).trustworthy
+
+
+def test_wrong_shape_is_said() -> None:
+    with pytest.raises(InputError, match="frames must have shape"):
+        estimate_noise(np.zeros((3, 8, 8)))
+
+
+def test_table_is_that_of_clipped_samples() -> None:
+    rng = np.random.default_rng(5)
+    signal, mean, variance = clipping_table(900.0, 0.0)
+    for level in (0.0, 20.0, 128.0, 250.0):
+        samples = np.clip(level + 30 * rng.standard_normal(200_000), 0, 255)
+        k = int(np.argmin(np.abs(signal - level)))
+        assert abs(mean[k] - samples.mean()) < 0.5
+        assert abs(variance[k] / samples.var() - 1) < 0.03
+    noise = Noise.white(30)
+    np.testing.assert_allclose(
+        noise.unclip(np.interp([40.0, 200.0], signal, mean).astype(np.float32)), [40, 200], atol=0.2
+    )
+    assert noise.scaled(0.5).offset == 225
+    assert abs(LUMA_GAIN - 0.669) < 1e-3

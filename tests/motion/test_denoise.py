@@ -1,0 +1,173 @@
+"""Denoising along motion: planted truth, honest sd, windows, and the corners of its domain."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from videorestore.errors import InputError
+from videorestore.motion._kernels_denoise import accumulate, add_tie, squared_difference
+from videorestore.motion.denoise import REACH, denoise, reach
+from videorestore.spatial.noise import Noise
+
+JIT = not numba.config.DISABLE_JIT
+
+
+def panning(n: int, h: int, w: int, c: int = 3) -> np.ndarray:
+    """A texture with an edge that moves by 1.5 pixels per frame."""
+    y, x = np.mgrid[0:h, 0:w].astype(np.float32)
+    frames = []
+    for t in range(n):
+        u = x + 1.5 * t
+        grey = 120 + 40 * np.sin(u / 3) * np.cos(y / 5) + 50 * (np.sin(u / 11) > 0.2) + 10 * np.sin(y / 1.7)
+        colour = [grey, 0.7 * grey + 30, 190 - 0.4 * grey]
+        frames.append(np.stack(colour[:c], axis=-1))
+    return np.clip(np.array(frames, dtype=np.float32), 0, 255)
+
+
+def noisy_of(truth: np.ndarray, sd: float, seed: int = 0) -> np.ndarray:
+    noise = np.random.default_rng(seed).standard_normal(truth.shape).astype(np.float32)
+    return np.clip(np.rint(truth + sd * noise), 0, 255).astype(np.float32)
+
+
+def rms(a: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(a, dtype=np.float64))))
+
+
+def test_fit_decides_the_weight() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(0, 9, (3, 4, 2)).astype(np.float32) for _ in range(2))
+    misfit, weight = np.empty((3, 4), np.float32), np.empty((3, 4), np.float32)
+    squared_difference(a, b, misfit)
+    np.testing.assert_allclose(misfit, np.square(a - b).mean(-1), rtol=1e-5)
+    level, allowance = np.full((3, 4), 4, np.float32), np.full((3, 4), 1, np.float32)
+    total, mass, squares = a.copy(), np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)
+    accumulate(b, misfit, level, allowance, 8.0, total, mass, squares, weight)
+    expected = np.square(4 / (4 + 8 * np.maximum(misfit - 1, 0)))
+    np.testing.assert_allclose(weight, expected, rtol=1e-4)
+    np.testing.assert_allclose(total, a + expected[..., None] * b, rtol=1e-4)
+    np.testing.assert_allclose((mass, squares), (1 + expected, 1 + expected**2), rtol=1e-4)
+    tied = np.zeros((3, 4), np.float32)
+    add_tie(weight, misfit, level, 2.0, tied)
+    np.testing.assert_allclose(tied, expected * np.clip(1 - misfit / 8, 0, 1), atol=1e-5)
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize(("quality", "share"), [("fast", 0.32), ("default", 0.27), ("best", 0.26)])
+def test_most_of_planted_noise_goes_and_sd_covers_the_truth(quality: str, share: float) -> None:
+    truth = panning(7, 48, 56)
+    noisy = noisy_of(truth, 20)
+    before = noisy.copy()
+    mean, sd = denoise(noisy, Noise.white(20), quality=quality)
+    np.testing.assert_array_equal(noisy, before)
+    assert mean.shape == sd.shape == truth.shape
+    assert rms(mean - truth) < share * 20
+    assert 0.85 < np.mean(np.abs(mean - truth) < 1.96 * sd) < 0.995
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize("quality", ["fast", "default", "best"])
+def test_a_window_with_its_halo_gives_the_same_bits(quality: str) -> None:
+    noisy = noisy_of(panning(2 * REACH + 8, 24, 32, 1), 20)
+    noise = Noise.white(20)
+    whole, whole_sd = denoise(noisy, noise, quality=quality, start=REACH + 1, stop=REACH + 3)
+    halo = reach(quality)
+    a = REACH + 1 - halo
+    part, part_sd = denoise(noisy[a : REACH + 3 + halo], noise, quality=quality, start=halo, stop=halo + 2)
+    np.testing.assert_array_equal(part, whole)
+    np.testing.assert_array_equal(part_sd, whole_sd)
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_threads_change_no_bit() -> None:
+    noisy = noisy_of(panning(4, 40, 48), 25)
+    threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        alone = denoise(noisy, Noise.white(25))
+    finally:
+        numba.set_num_threads(threads)
+    both = denoise(noisy, Noise.white(25))
+    np.testing.assert_array_equal(alone[0], both[0])
+    np.testing.assert_array_equal(alone[1], both[1])
+
+
+def test_no_noise_changes_nothing() -> None:
+    clip = panning(2, 16, 16)
+    mean, sd = denoise(clip, Noise(sd=0.0))
+    np.testing.assert_array_equal(mean, clip)
+    assert not sd.any()
+    mean, _ = denoise(clip, Noise.white(20), strength=0.0)
+    np.testing.assert_array_equal(mean, clip)
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_hardly_any_noise_changes_hardly_anything() -> None:
+    clip = panning(3, 24, 24)
+    mean, sd = denoise(clip, Noise.white(0.05, clipped=False))
+    assert np.abs(mean - clip).max() < 0.5
+    assert sd.max() < 0.5
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize("shape", [(1, 40, 40, 3), (3, 5, 3, 1), (2, 9, 70, 3), (2, 1, 1, 1)])
+def test_any_size_and_number_of_frames(shape: tuple[int, int, int, int]) -> None:
+    truth = np.full(shape, 100, np.float32)
+    for quality in ("fast", "default"):
+        mean, sd = denoise(noisy_of(truth, 15), Noise.white(15), quality=quality)
+        assert mean.shape == sd.shape == shape
+        assert np.isfinite(mean).all() and np.isfinite(sd).all()
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_clipped_brightness_comes_back() -> None:
+    """White with noise of sd 30, clipped at 255, is 12 levels too dark in the mean."""
+    truth = np.full((5, 32, 32, 3), 255, np.float32)
+    noisy = noisy_of(truth, 30)
+    assert np.mean(noisy) < 245
+    clipped, _ = denoise(noisy, Noise.white(30), quality="fast")
+    plain, _ = denoise(noisy, Noise.white(30, clipped=False), quality="fast")
+    assert abs(np.mean(np.clip(clipped, 0, 255)) - 255) < 2 < abs(np.mean(plain) - 255)
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_noise_that_grows_with_the_signal() -> None:
+    truth = panning(6, 40, 48)
+    rng = np.random.default_rng(1)
+    noisy = (truth + np.sqrt(2 * truth + 25) * rng.standard_normal(truth.shape)).astype(np.float32)
+    noise = Noise(sd=17, low=17, high=17, offset=25, slope=2)
+    mean, sd = denoise(noisy, noise)
+    assert rms(mean - truth) < 0.3 * rms(noisy - truth)
+    bright = truth > 200
+    assert sd[bright].mean() > 1.2 * sd[truth < 100].mean()
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_nothing_is_blended_across_a_cut() -> None:
+    first, second = np.full((3, 32, 32, 1), 60, np.float32), np.full((3, 32, 32, 1), 190, np.float32)
+    mean, _ = denoise(noisy_of(np.concatenate([first, second]), 10), Noise.white(10), quality="fast")
+    assert np.abs(mean[:3] - 60).mean() < 2.5
+    assert np.abs(mean[3:] - 190).mean() < 2.5
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_repeated_noise_is_not_averaged_away_in_the_sd() -> None:
+    """A codec that repeats the noise leaves it in every frame: more frames are no more evidence."""
+    truth = np.full((5, 40, 40, 1), 128, np.float32)
+    frozen = np.repeat(noisy_of(truth[:1], 20), 5, axis=0)
+    noise = Noise(sd=20, low=20, high=20, offset=400, codec=True)
+    mean, _ = denoise(frozen, noise, quality="fast")
+    assert rms(mean - truth) < 0.35 * 20
+
+
+def test_what_is_wrong_is_said() -> None:
+    clip = np.zeros((2, 16, 16, 3), np.float32)
+    with pytest.raises(InputError, match="frames must have shape"):
+        denoise(clip[0], Noise.white(5))
+    with pytest.raises(InputError, match="quality must be"):
+        denoise(clip, Noise.white(5), quality="finest")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="start and stop"):
+        denoise(clip, Noise.white(5), start=1, stop=3)
+    with pytest.raises(InputError, match="strength"):
+        denoise(clip, Noise.white(5), strength=-1)
