@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reproduce_parts.simulated_curves import Array, sample, truth
+from reproduce_parts.simulated_curves import Array, evenly, sample, truth
 
 BLACK, GREY, RED, BLUE = "#111111", "#9a9a9a", "#c0392b", "#2c6fbb"
 TITLES = {
@@ -76,7 +76,7 @@ def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]]) -> P
         data = sample(case, 0)
         band = ElectroGP().fit(data.points).band(random_state=0)
         curve = np.asarray(band.curve)
-        _tube(ax, curve[::2], band.radius)
+        _tube(ax, evenly(curve, 400), band.radius)
         first = True
         for row in peers:
             if row["case"] != case or "curve" not in row:

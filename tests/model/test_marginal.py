@@ -100,8 +100,9 @@ def test_roughness_softens_the_repulsion():
     assert (free.stiffness == 0).all()
 
 
-def test_covariance_of_the_curve_is_that_of_the_marginal_density():
+def test_covariance_of_the_curve_is_that_of_the_marginal_density(monkeypatch):
     """Louis' identity against the Hessian of the density with positions summed out."""
+    monkeypatch.setattr(module, "LEAST_PRECISION", 1e-9)
     data, basis, q = small_state(n=12, size=30, r=0.0)
     basis = replace(basis, omega=basis.omega[:4], phi=basis.phi[:, :4])
     theta = np.array([np.log(3.0), 0.5, 0.5, np.log(0.05)])
@@ -127,12 +128,7 @@ def test_covariance_of_the_curve_is_that_of_the_marginal_density():
             e, f = h * np.eye(8)[i], h * np.eye(8)[j]
             near = density(at + e + f) - density(at + e - f) - density(at - e + f) + density(at - e - f)
             hessian[i, j] = near / (4 * h * h)
-    values = np.linalg.eigvalsh(-hessian)
-    if values.min() > 0:
-        exact = np.linalg.inv(-hessian)
-        # Directions that lose more than the floor allows are held; the trace can only be smaller.
-        assert np.trace(covariance_) <= np.trace(exact) * (1 + 1e-3)
-        assert np.trace(covariance_) > 0.3 * np.trace(exact)
+    np.testing.assert_allclose(covariance_, np.linalg.inv(-hessian), rtol=1e-2, atol=1e-3)
     mean_field = np.einsum("kra,lra->kl", own.root, own.root)
     assert np.trace(covariance_) > np.trace(mean_field)
 
@@ -198,7 +194,7 @@ def test_constant_points_are_left_to_the_mode():
 
 
 def test_estimator_is_consistent_with_the_integrated_posterior():
-    u, y = parabola(60, seed=2)
+    _, y = parabola(60, seed=2)
     model = ElectroGP().fit(y)
     grid, curve = model.curve(50)
     assert grid[0] == model.embedding_.min() and grid[-1] == model.embedding_.max()

@@ -121,3 +121,20 @@ def test_effective_size_of_known_chains():
         slow[i] = 0.9 * slow[i - 1] + rng.normal()
     # An AR(1) chain with 0.9 is worth (1 - 0.9) / (1 + 0.9) of its length.
     assert effective_size(slow) == pytest.approx(4000 * 0.1 / 1.9, rel=0.4)
+
+
+def test_faint_pixels_do_not_bend_the_curve(shared_data):
+    """A turntable object whose dim background, weighted by its own noise, would drag the positions away."""
+    cv2 = pytest.importorskip("cv2")
+    files = [next((shared_data / "manifold" / "coil20").rglob(f"obj5__{k}.png")) for k in range(72)]
+    frames = np.stack([cv2.imread(str(f), cv2.IMREAD_GRAYSCALE)[::2, ::2].ravel() for f in files]).astype(
+        np.float32
+    )
+    rng = np.random.default_rng(0)
+    out = np.sort(rng.choice(np.arange(3, 69), 7, replace=False))
+    kept = np.setdiff1d(np.arange(72), out)
+    loose = frames[out].copy()
+    loose[rng.uniform(size=loose.shape) < 0.5] = np.nan
+    model = ElectroGP(kernel="matern52", init="order").fit(frames[kept])
+    place = np.searchsorted(np.sort(model.embedding_), model.transform(loose))
+    np.testing.assert_array_equal(place, out - np.arange(7))

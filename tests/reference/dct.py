@@ -45,7 +45,9 @@ def _pass(
     return total / mass, second / mass
 
 
-def shrink_plane(noisy: Image, variance: Image, *, step: int = 4, threshold: float = 2.7) -> tuple[Image, Image]:
+def shrink_plane(
+    noisy: Image, variance: Image, *, step: int = 4, threshold: float = 2.7
+) -> tuple[Image, Image]:
     """Mean and variance of one plane: hard threshold, then Wiener with that as pilot."""
     pilot, _ = _pass(noisy, None, variance, step, threshold)
     return _pass(noisy, pilot, variance, step, threshold)

@@ -29,7 +29,9 @@ def similar(
     for s in range(max(0, t - reach), min(n, t + reach + 1)):
         if s != t:
             rest += candidates(s, radius)
-    return {place for _, place in here[:own]} | {place for _, place in sorted(rest)[: group - min(own, len(here))]}
+    return {place for _, place in here[:own]} | {
+        place for _, place in sorted(rest)[: group - min(own, len(here))]
+    }
 
 
 def posterior(guide: Planes, noisy: Planes) -> tuple[Planes, float]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
-from tests.reference.dct import shrink_plane
 from scipy.fft import dct
 
+from tests.reference.dct import shrink_plane
 from videorestore.errors import InputError
 from videorestore.spatial._kernels_dct import backward, forward
 from videorestore.spatial.dct import from_planes, shrink, shrink_in_planes, to_planes, variance_to_planes
@@ -104,4 +104,6 @@ def test_planes_go_there_and_back_and_white_stays_white() -> None:
     image = scene(4, 6)
     for basis in (None, LUMA_CHROMA):
         np.testing.assert_allclose(from_planes(to_planes(image, basis=basis), basis=basis), image, atol=1e-3)
-    np.testing.assert_allclose(variance_to_planes(np.ones((2, 2, 3), np.float32), basis=LUMA_CHROMA), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        variance_to_planes(np.ones((2, 2, 3), np.float32), basis=LUMA_CHROMA), 1, rtol=1e-5
+    )

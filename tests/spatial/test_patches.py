@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+
 from tests.reference.patches import posterior as slow_posterior
 from tests.reference.patches import similar
-
 from videorestore.spatial import _kernels_patches as kernels
 from videorestore.spatial.patches import Groups, restore_patches
 
@@ -72,7 +72,16 @@ def test_dual_form_is_the_primal_one() -> None:
     out = np.empty((rows, d), np.float32)
     square = [np.zeros((rows, rows), np.float32) for _ in range(3)]
     share = kernels.posterior(
-        g, v, m, o, d, np.empty(d, np.float32), np.empty(d, np.float32), *square, np.empty((4, rows), np.float32), out
+        g,
+        v,
+        m,
+        o,
+        d,
+        np.empty(d, np.float32),
+        np.empty(d, np.float32),
+        *square,
+        np.empty((4, rows), np.float32),
+        out,
     )
     expected, expected_share = slow_posterior(guide.astype(float), noisy.astype(float))
     np.testing.assert_allclose(out[:o], expected[:o], atol=1e-3)

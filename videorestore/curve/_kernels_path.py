@@ -285,7 +285,7 @@ def _reversal_gain(distance: Any, tour: Any, i: int, j: int, weight: float) -> f
     new = distance[p, b] + distance[a, q]
     new += _bend(distance, pp, p, b, weight) + _bend(distance, p, b, b2, weight)
     new += _bend(distance, a2, a, q, weight) + _bend(distance, a, q, qq, weight)
-    return old - new
+    return old - new  # type: ignore[no-any-return]
 
 
 @kernel
@@ -364,7 +364,7 @@ def _carry_gain(
     )
     for q in range(length):
         other[2 + q] = tour[(first + (length - 1 - q if flip else q)) % n]
-    return gain - stretch_cost(distance, other[: length + 4], weight)
+    return gain - stretch_cost(distance, other[: length + 4], weight)  # type: ignore[no-any-return]
 
 
 @kernel

@@ -132,7 +132,9 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
         ways.append(float((weight * (mean * flow).sum(axis=2)).sum() / bottom))
         weights.append(1.0)
     speeds = [float(np.sqrt(np.square(s).sum(axis=2).mean())) for s in (ahead, behind)]
-    if not ways or min(speeds) < 0.05:
+    # On a still picture with a few small movers flow across a long gap finds the background instead of them.
+    moving = float(np.mean(np.hypot(ahead[..., 0], ahead[..., 1]) > 0.3))
+    if not ways or min(speeds) < 0.05 or moving < _MOVING:
         return None
     way = float(np.mean(ways))
     usual = max(_miss(pictures[a], pictures[a - 1], -ahead, ahead), 1.0)
@@ -144,6 +146,9 @@ def _motion(window: FloatArray, before: int, most: int) -> _Doubles | None:
     # Student's t with few degrees of freedom: flow that went astray must not silence the distances.
     return np.asarray(-2.0 * np.log1p(np.square(deviation) / 3))
 
+
+_MOVING = 0.12
+"""Share of the picture that must move for motion to be heard."""
 
 _STEPS = 2
 """Frames on either side whose motion is taken for that inside the gap."""

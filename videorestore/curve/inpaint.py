@@ -157,7 +157,8 @@ def complete(
         Guess(
             pixels=gain * np.asarray(g, np.float32),
             trust=trust,
-            variance=variance + gain**2 * np.float32(error - least),
+            variance=variance,
+            usual=float(gain) ** 2 * error,
         )
         for g, error in zip(guesses, errors)
         if error < _POOR * least + 1e-6
@@ -389,7 +390,7 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
     for i in range(n):
         before = np.where(masks[i], before, i)
         last[i] = before
-    after = np.full(masks.shape[1:], -1)
+    after: Any = np.full(masks.shape[1:], -1, np.int32)
     never = np.asarray(masks.all(axis=0), np.bool_)
     rows, columns = np.indices(masks.shape[1:], dtype=np.intp)
     for i in range(n - 1, -1, -1):
@@ -397,8 +398,8 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
         hole = masks[i] & ~never
         if not hole.any():
             continue
-        a = np.where(last[i] < 0, after, last[i])[hole]
-        b = np.where(after < 0, last[i], after)[hole]
+        earlier, later = last[i][hole], after[hole]
+        a, b = np.where(earlier < 0, later, earlier), np.where(later < 0, earlier, later)
         y, x = rows[hole], columns[hole]
         span = clock[b] - clock[a]
         share = np.where(span > 0, (clock[i] - clock[a]) / np.where(span > 0, span, 1), 0.5)

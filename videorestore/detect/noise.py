@@ -86,13 +86,20 @@ def _places(frame: FloatArray, others: list[FloatArray]) -> tuple[Corners, list[
         place = corners + np.rint(flow[middle[:, 0], middle[:, 1], ::-1]).astype(np.int64)
         inside &= (place >= 0).all(1) & (place[:, 0] <= h - _BLOCK) & (place[:, 1] <= w - _BLOCK)
         moved.append(place)
+    if len(moved) == 2:
+        # A block that repeats one of the two and not the other would seem to have less noise.
+        own_blocks = _cut(frame, corners[inside])
+        one, two = (
+            np.square(own_blocks - _cut(p, at[inside])).mean(axis=(1, 2)) for p, at in zip(others, moved)
+        )
+        inside[inside] = np.minimum(one, two) >= 0.15 * np.maximum(one, two)
     return corners[inside], [place[inside] for place in moved]
 
 
 def _cut(plane: FloatArray, corners: NDArray[np.int64]) -> FloatArray:
     rows = corners[:, 0, None, None] + np.arange(_BLOCK)[:, None]
     columns = corners[:, 1, None, None] + np.arange(_BLOCK)
-    return plane[rows, columns]
+    return np.asarray(plane[rows, columns])
 
 
 def _measure(plane: FloatArray, others: list[FloatArray], places: tuple[Corners, list[Corners]]) -> _Blocks:
@@ -228,8 +235,6 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
             return _white([blocks[str(q)] for q in range(3)], sd_chroma)
-        if high[0.3] < 0.3:
-            return Noise(sd=float(high[0.3]), high=0.5, per_channel=(float(high[0.3]),) * c, clipped=True)
         return _coded(clip, high, c, blocks["luma"], most)
     tilted = _quantile_variance(flat.highest, _N_HIGHEST) < 0.5 * _quantile_variance(flat.middle, _N_MIDDLE)
     if tilted and high[0.3] > 0.3:
@@ -285,12 +290,10 @@ def _white(channels: list[_Blocks], sd_chroma: float | None) -> Noise:
     # Blocks of one brightness differ in their noise by chance only; texture has a tail.
     textured = bool(np.median(tails) > 1.3)
     sloped = not textured and _line(x, v)[1] != 0
-    if sd_chroma is not None and (excess := float(np.median(v)) - sd_chroma**2) > 0:
-        if (
-            excess < 1.3**2
-            or textured
-            or (not sloped and sd_chroma < 35 and 0.05 < excess / sd_chroma**2 < 0.4)
-        ):
+    if sd_chroma is not None:
+        excess = float(np.median(v)) - sd_chroma**2
+        moderate = not sloped and sd_chroma < 35 and 0.05 < excess / sd_chroma**2 < 0.4
+        if excess > 0 and (excess < 1.3**2 or textured or moderate):
             share = sd_chroma**2 / (sd_chroma**2 + excess)
             v *= share
             per_channel = [p * float(np.sqrt(share)) for p in per_channel]
@@ -355,7 +358,10 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     gain = LUMA_GAIN if c == 3 else 1.0
     far = _compare(clip, 3, most).get("luma", near)
     far_high = _spread(far, gain)
-    middle = [float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain) for b in (near, far)]
+    middle = [
+        float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain)
+        for b in (near, far)
+    ]
     agree = high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]
     fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 2.4 * far_high[0.5]
     if not agree and fresh and far_high[0.3] > 3.0:

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError, NumericalError
+from videorestore.model.checks import check_facts, check_options
 from videorestore.model.covariance import KERNELS, Kernel, check_kernel, covariance
 from videorestore.model.evidence import held_out_evidence, log_score
-from videorestore.model.gram import Stream, Survey, group_grams, survey
+from videorestore.model.gram import Stream, group_grams, survey
 from videorestore.model.mode import optimise, start_hyper
-from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet
+from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet, permuted
 from videorestore.model.outcome import CurveFit, Options
 from videorestore.model.passes import Belief, Pixels
 from videorestore.model.pixels import SPREAD, Classes, basis, choose, find_classes, search
-from videorestore.model.starts import METHODS, order_from
+from videorestore.model.starts import METHODS, order_from, orient, ranks, same_order
 
 __all__ = ["CurveFit", "Options", "fit_curve"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+SLACK = 1.02
+"""Positions fitted to loud pixels follow their noise a little, which lowers the error in sample."""
 EM_ROUNDS = 5
 """Times that missing values are filled and the curve fitted again, before pixels are grouped."""
 
@@ -39,7 +42,7 @@ class _Fit:
     """One fit; keeps what its steps share."""
 
     def __init__(self, stream: Stream, n: int, options: Options) -> None:
-        _check(options, n)
+        check_options(options, n)
         self.options = options
         self.n = n
         noise = options.noise_var
@@ -48,7 +51,7 @@ class _Fit:
             scale = np.sqrt(noise) if isinstance(noise, np.ndarray) else float(np.sqrt(noise))
         self.noise = None if noise is None else 1.0
         facts = survey(stream, n, scale)
-        _check_facts(facts, n)
+        check_facts(facts, n)
         _, first, index = np.unique(facts.codes, return_index=True, return_inverse=True)
         rows = np.sort(first)
         place = np.argsort(np.argsort(first))
@@ -171,16 +174,16 @@ class _Fit:
             return "given", 0.5 / self.u + (given - given.min()) / width * (1 - 1.0 / self.u)
         if init != "auto":
             order = order_from(init, self.distance, options.n_neighbors, options.periodic)
-            return init, _ranks(order)
+            return init, ranks(order)
         orders: dict[str, Indices] = {}
         for method in ("order", *METHODS):
             if method in ("isomap", "chain") and self.u > 2000:
                 continue
             order = order_from(method, self.distance, options.n_neighbors, options.periodic)
-            if not any(_same_order(order, other, options.periodic) for other in orders.values()):
+            if not any(same_order(order, other, options.periodic) for other in orders.values()):
                 orders[method] = order
         if len(orders) == 1:
-            return "order", _ranks(orders["order"])
+            return "order", ranks(orders["order"])
         gram = self.facts.gram[np.ix_(self.rows, self.rows)]
         scores = {}
         for method, order in orders.items():
@@ -189,7 +192,7 @@ class _Fit:
             )
             self._tell("start:" + method, 0, scores[method])
         best = max(orders, key=lambda m: scores[m])
-        return best, _ranks(orders[best])
+        return best, ranks(orders[best])
 
     def _optimise(
         self,
@@ -203,7 +206,7 @@ class _Fit:
     ) -> tuple[Array, Array, Array]:
         """Hyper-parameters given x (step 2), then all together (step 3); positions need not be sorted."""
         order = np.argsort(x, kind="stable")
-        ordered = _permuted(posterior, order)
+        ordered = permuted(posterior, order)
         warm = alpha is not None
         if alpha is None or ratio is None:
             alpha, ratio = start_hyper(ordered, x[order])
@@ -263,13 +266,14 @@ class _Fit:
             )
             # Weighted by its own noise, a faint pixel counts as much as a strong one, and what faint pixels
             # have in common (light, a shadow) may bend the positions: moved only if frames predict each other
-            # as well as before.
-            better = self._error(posterior, *moved, label) <= self._error(posterior, x, alpha, ratio, label)
+            # about as well as before.
+            before = self._error(posterior, x, alpha, ratio, label)
+            better = self._error(posterior, *moved, label) <= SLACK * before
             if better:
                 x, alpha, ratio = moved
             offered = alpha
             self._believe(posterior, x, alpha, ratio, label, phi if scaled else None)
-            if not better:
+            if not better and self.facts.complete:
                 break
         return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi if scaled else None)
 
@@ -369,7 +373,7 @@ class _Fit:
         if not np.isfinite(log_posterior):
             raise NumericalError("the fit has no finite posterior; rescale the data or raise noise_floor")
         return CurveFit(
-            x=self._oriented(x),
+            x=orient(x[self.index], self.options.periodic),
             rows=self.rows,
             kernel=posterior.kernel,
             periodic=options.periodic,
@@ -412,96 +416,6 @@ class _Fit:
             return np.full(self.facts.mean.size, float(self.u))
         return np.minimum(self.facts.seen, self.u).astype(np.float64)
 
-    def _oriented(self, x: Array) -> Array:
-        """Positions (n,) of all frames, turned so that the first frame comes before the last."""
-        full = x[self.index]
-        if self.options.periodic:
-            # The first frame opens the circle, the second stands in its first half.
-            gap = np.min((full[full != full[0]] - full[0]) % 1.0)
-            full = (full - full[0]) % 1.0
-            later = full[full > 0]
-            if later[0] > 0.5:
-                full = (1.0 - full) % 1.0
-            return np.asarray(np.minimum(full + 0.5 * min(gap, 1.0 / self.u), np.nextafter(1.0, 0.0)))
-        # Equal first and last frames: the first that differs from them decides.
-        other = full[full != full[0]]
-        end = full[-1] if full[-1] != full[0] else other[0]
-        return np.asarray(1.0 - full if full[0] > end else full)
-
     def _tell(self, stage: str, iteration: int, value: float) -> None:
         if self.options.callback is not None:
             self.options.callback(stage, iteration, value)
-
-
-def _check(options: Options, n: int) -> None:
-    if n < 3:
-        raise InputError(f"a curve needs at least 3 frames, got {n} sample(s); add frames")
-    if not (np.isfinite(options.r) and options.r >= 0):
-        raise InputError(f"r must be a number >= 0, got {options.r}")
-    if options.hyper not in ("pixel", "group", "shared"):
-        raise InputError(f"hyper must be 'pixel', 'group' or 'shared', got {options.hyper!r}")
-    if options.kernel != "auto":
-        check_kernel(options.kernel)
-    if isinstance(options.init, str):
-        if options.init not in ("auto", "order", *METHODS):
-            raise InputError(
-                f"init must be 'auto', 'order', one of {METHODS} or positions, got {options.init!r}"
-            )
-    elif np.shape(options.init) != (n,) or not np.isfinite(options.init).all():
-        raise InputError(f"init positions must be {n} finite numbers, got shape {np.shape(options.init)}")
-    if options.noise_var is not None and not np.all(np.asarray(options.noise_var) > 0):
-        raise InputError("noise_var must be above 0; leave it out to have it estimated")
-
-
-def _check_facts(facts: Survey, n: int) -> None:
-    unseen = np.flatnonzero(facts.observed == 0)
-    if unseen.size:
-        raise InputError(
-            f"each frame needs a value that is not NaN, frame(s) {_some(unseen)} have none; leave them out"
-        )
-    blind = np.flatnonzero(facts.seen == 0)
-    if blind.size:
-        raise InputError(
-            f"each pixel needs a value that is not NaN, pixel(s) {_some(blind)} have none in {n} frames; leave them out"
-        )
-    if not facts.active.any():
-        raise InputError("frames must differ, got equal ones only; there is no curve through one point")
-
-
-def _some(numbers: Indices) -> str:
-    text = ", ".join(str(k) for k in numbers[:5])
-    return text + (", ..." if numbers.size > 5 else "")
-
-
-def _ranks(order: Indices) -> Array:
-    """Start positions (rank - 1/2) / n; better than the embedding's own spacing."""
-    x = np.empty(order.size)
-    x[order] = (np.arange(order.size) + 0.5) / order.size
-    return x
-
-
-def _same_order(a: Indices, b: Indices, periodic: bool) -> bool:
-    if periodic:
-        start = int(np.flatnonzero(b == a[0])[0])
-        forward = np.roll(b, -start)
-        return bool(np.array_equal(a, forward) or np.array_equal(a[1:], forward[1:][::-1]))
-    return bool(np.array_equal(a, b) or np.array_equal(a, b[::-1]))
-
-
-def _permuted(posterior: Posterior, order: Indices) -> Posterior:
-    """The same posterior with its frames in another order."""
-    if np.array_equal(order, np.arange(order.size)):
-        return posterior
-    place = np.argsort(order)
-    groups = []
-    for group in posterior.groups:
-        parts = []
-        for part in group.parts:
-            if part.rows is None:
-                parts.append(replace(part, gram=part.gram[np.ix_(order, order)]))
-            else:
-                at = place[part.rows]
-                inner = np.argsort(at)
-                parts.append(replace(part, gram=part.gram[np.ix_(inner, inner)], rows=at[inner]))
-        groups.append(replace(group, parts=tuple(parts)))
-    return replace(posterior, groups=groups)

@@ -7,7 +7,7 @@ through ``gram = Y Y'`` of each group, so an evaluation costs O(n^3) per group w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
@@ -24,7 +24,7 @@ from videorestore.model.covariance import (
 from videorestore.model.features import Fourier
 from videorestore.model.groups import Array, Group, Indices, Part
 
-__all__ = ["Group", "Part", "Posterior", "corp_log_density", "inverse_and_logdet", "positions"]
+__all__ = ["Group", "Part", "Posterior", "corp_log_density", "inverse_and_logdet", "permuted", "positions"]
 
 LOG_ALPHA = (np.log(0.05), np.log(10.0))
 """Bounds of log(alpha); the upper one is for ``alpha / n^2``: a length below a quarter of a gap is no curve."""
@@ -274,3 +274,22 @@ def _with_noise(e: Array, ratio: float) -> Array:
     out = e.copy()
     out.flat[:: out.shape[0] + 1] += ratio
     return out
+
+
+def permuted(posterior: Posterior, order: Indices) -> Posterior:
+    """The same posterior with its frames in another order."""
+    if np.array_equal(order, np.arange(order.size)):
+        return posterior
+    place = np.argsort(order)
+    groups = []
+    for group in posterior.groups:
+        parts = []
+        for part in group.parts:
+            if part.rows is None:
+                parts.append(replace(part, gram=part.gram[np.ix_(order, order)]))
+            else:
+                at = place[part.rows]
+                inner = np.argsort(at)
+                parts.append(replace(part, gram=part.gram[np.ix_(inner, inner)], rows=at[inner]))
+        groups.append(replace(group, parts=tuple(parts)))
+    return replace(posterior, groups=groups)

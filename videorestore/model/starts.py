@@ -157,3 +157,38 @@ def _chain(distance: Array, closed: bool) -> Indices:
         return tour.astype(np.intp)
     cut = int(np.flatnonzero(tour == n)[0])
     return np.concatenate([tour[cut + 1 :], tour[:cut]]).astype(np.intp)
+
+
+def ranks(order: Indices) -> Array:
+    """Start positions (rank - 1/2) / n; better than the embedding's own spacing."""
+    x = np.empty(order.size)
+    x[order] = (np.arange(order.size) + 0.5) / order.size
+    return x
+
+
+def same_order(a: Indices, b: Indices, periodic: bool) -> bool:
+    """Two orders are one, up to reversal (and rotation of a closed curve)."""
+    if periodic:
+        start = int(np.flatnonzero(b == a[0])[0])
+        forward = np.roll(b, -start)
+        return bool(np.array_equal(a, forward) or np.array_equal(a[1:], forward[1:][::-1]))
+    return bool(np.array_equal(a, b) or np.array_equal(a, b[::-1]))
+
+
+def orient(x: Array, periodic: bool) -> Array:
+    """Positions (n,) turned so that the first frame comes before the last.
+
+    On a closed curve the first frame opens the circle and the next one stands in its first half.
+    """
+    if periodic:
+        turned = (x - x[0]) % 1.0
+        later = turned[turned > 0]
+        gap = later.min()
+        if later[0] > 0.5:
+            gap = 1.0 - later.max()
+            turned = (1.0 - turned) % 1.0
+        shift = 0.5 * min(float(gap), 1.0 / np.unique(x).size)
+        return np.asarray(np.minimum(turned + shift, np.nextafter(1.0, 0.0)))
+    # Equal first and last frames: the first that differs from them decides.
+    end = x[-1] if x[-1] != x[0] else x[x != x[0]][0]
+    return np.asarray(1.0 - x if x[0] > end else x)

@@ -128,7 +128,9 @@ def denoise(
         raise InputError(f"frames must have shape (n, h, w, c), got {clip.shape}; pass consecutive frames.")
     stop = len(clip) if stop is None else stop
     if not 0 <= start <= stop <= len(clip):
-        raise InputError(f"start and stop must lie in 0..{len(clip)}, got {start} and {stop}; pass frame numbers.")
+        raise InputError(
+            f"start and stop must lie in 0..{len(clip)}, got {start} and {stop}; pass frame numbers."
+        )
     if not strength >= 0:
         raise InputError(f"strength must be 0 or more, got {strength}; 1 is the usual one.")
     wanted = clip[start:stop]
@@ -226,7 +228,9 @@ def _guide(
     level = variance.mean(axis=1)
 
     def along(t: int) -> tuple[FloatArray, FloatArray]:
-        mean, left = _along_motion(noisy, smooth, level[t], _ALLOWANCE * doubt[t], forward, backward, t, preset.temporal, codec)
+        mean, left = _along_motion(
+            noisy, smooth, level[t], _ALLOWANCE * doubt[t], forward, backward, t, preset.temporal, codec
+        )
         return to_planes(mean, basis=None), variance[t] * left
 
     parts = _each(along, range(low, high))
@@ -246,7 +250,7 @@ def _along_motion(
     codec: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted mean ``(h, w, c)`` of a frame and its neighbours, and the share ``(h, w)`` of the variance left."""
-    n, h, w, c = noisy.shape
+    n, h, w, _ = noisy.shape
     columns, rows = grid(h, w)
     total = noisy[t].copy()
     mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
@@ -270,10 +274,10 @@ def _along_motion(
                 np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
                 difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
                 add_tie(weight, difference, level, _INDEPENDENT, tied)
-    left = squares / np.square(mass)
+    left: FloatArray = squares / np.square(mass)
     if codec:
-        common = tied / np.maximum(mass - 1, np.float32(1e-6))
-        left = common + (1 - common) * left
+        common: FloatArray = tied / np.maximum(mass - np.float32(1), np.float32(1e-6))
+        left = left + common * (np.float32(1) - left)
     return total / mass[..., None], left
 
 

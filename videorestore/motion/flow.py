@@ -88,7 +88,7 @@ def pair(
     flows = medium_flow(*lumas), medium_flow(*lumas[::-1])
     residuals = block_residual(*lumas, flows[0]), block_residual(*lumas[::-1], flows[1])
     if seeded and max(_unexplained(r) for r in residuals) > _NEEDED:
-        starts = seeds(first, second, flows)
+        starts = seeds(first, second, flows, residuals)
         there = _best_of(*lumas, flows[0], residuals[0], starts[0])
         back = _best_of(*lumas[::-1], flows[1], residuals[1], starts[1])
         flows, residuals = (there[0], back[0]), (there[1], back[1])
@@ -235,7 +235,7 @@ def _medium() -> cv2.DISOpticalFlow:
     estimator = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     estimator.setFinestScale(1)
     estimator.setPatchSize(8)
-    estimator.setPatchStride(4)
+    estimator.setPatchStride(3)
     estimator.setGradientDescentIterations(12)
     estimator.setVariationalRefinementIterations(4)
     return estimator

@@ -42,11 +42,14 @@ class Guess:
         0 to 1: is this the same thing at all.
     variance : ndarray, shape (height, width)
         Variance of the pixels it was read from; zero if they were seen, large if they were guessed themselves.
+    usual : float
+        Squared error to expect where nothing is known around to judge it by.
     """
 
     pixels: FloatArray
     trust: FloatArray
     variance: FloatArray
+    usual: float
 
 
 def fuse(
@@ -88,14 +91,8 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
     errors = []
     for guess in guesses:
         misfit = ((guess.pixels - frame) ** 2).mean(axis=2)
-        errors.append(
-            gaussian_mean(
-                misfit,
-                np.asarray(seen * guess.trust * (4 / (guess.variance + 4)), np.float32),
-                _TEACH,
-                fallback=400.0,
-            )
-        )
+        weight = np.asarray(seen * guess.trust * (4 / (guess.variance + 4)), np.float32)
+        errors.append(gaussian_mean(misfit, weight, _TEACH, fallback=guess.usual))
     least = np.min(errors, axis=0)
     prior = np.stack(
         [
@@ -137,7 +134,7 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
         share * (((guess.pixels - drift) ** 2).mean(axis=2) + guess.variance)
         for share, guess in zip(prior, guesses)
     )
-    usual = gaussian_mean(np.asarray(spread, np.float32), seen, _MEND, fallback=400.0)
+    usual = gaussian_mean(np.asarray(spread, np.float32), seen, _MEND)
     return drift, np.asarray(np.maximum(spread - usual, 0), np.float32)
 
 
@@ -191,7 +188,7 @@ def _mended(
     mixed = drift.copy()
     mixed[at] += shares[0][:, None] * detail[at] + shares[1][:, None] * alone[at]
     error = np.where((known & near)[..., None], frame - mixed, np.float32(0))
-    variance = gaussian_mean(error * error, teaching, _MEND, fallback=400.0) + np.float32(0.1)
+    variance = gaussian_mean(error * error, teaching, _MEND, fallback=25.0) + np.float32(0.1)
     variance = variance + doubt[..., None]
     mean = np.where(known[..., None], frame, mixed)
     return mean.astype(np.float32), np.where(known[..., None], 0, variance).astype(np.float32)

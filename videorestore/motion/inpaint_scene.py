@@ -99,7 +99,7 @@ class Scene:
             trust[near] = 1
             variance[near] = spread[near]
             covered |= part
-        return Guess(pixels=pixels, trust=trust, variance=variance), covered
+        return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered
 
     def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
         """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
@@ -154,6 +154,11 @@ class Scene:
         return push_pull(vectors, seen)
 
     def _mend(self, k: int, level: int, reach: int) -> tuple[FloatArray, FloatArray]:
+        if not self.known[k].any():
+            bridge, covered = self.bridge(k)
+            if bridge is not None and covered.all():
+                # Nothing is left to learn from: the moment between its neighbours, as it is.
+                return bridge.pixels, np.repeat(bridge.variance[..., None], self.frames.shape[3], axis=2)
         guesses = self._along(k, -1, level, reach) + self._along(k, 1, level, reach)
         still = self._static(k)
         if still is not None:
@@ -190,7 +195,9 @@ class Scene:
             else:
                 found = here * warp(self.known[j].astype(np.float32), way, method="linear")
                 doubt = np.maximum(warp(variance, way, method="linear"), 0)
-            guesses.append(Guess(pixels=warp(pixels, way), trust=here.astype(np.float32), variance=doubt))
+            guesses.append(
+                Guess(pixels=warp(pixels, way), trust=here.astype(np.float32), variance=doubt, usual=400.0)
+            )
             seen = seen + found
             if distance >= 2 and not (holes & (seen < 0.9)).any():
                 break
@@ -211,4 +218,5 @@ class Scene:
             pixels=mean.reshape(*shape, -1),
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
+            usual=4000.0,
         )

@@ -18,16 +18,22 @@ Ints = NDArray[np.int32]
 
 _RADIUS = 3  # patches of 7 x 7
 _ROW = 3 * (2 * _RADIUS + 1)  # samples in a row of a patch in colour
-_SWEEPS = 2
+_SWEEPS = 3
 _REACH = 24  # first radius of the random search, halved until 1
-_EFFORT = 0.3  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
+_EFFORT = 0.15  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
+_SPARE = 4000  # tries that any frame has, however small
 _MOST_TRIES = 12
+_WORD = 0xFFFFFFFF  # of the random numbers: 32 bits, in integers that cannot overflow
 _FEWEST = 9  # pixels at half size that must gain
-_GOOD = 8.0  # mean absolute difference in levels under which a match is left alone
+_EXPLAINED = 3.0  # residual of the flow in levels up to which nothing else is sought
+_GOOD = 5.0  # mean absolute difference in levels under which a match is left alone
 
 
 def seeds(
-    first: NDArray[np.generic], second: NDArray[np.generic], flows: tuple[Floats, Floats]
+    first: NDArray[np.generic],
+    second: NDArray[np.generic],
+    flows: tuple[Floats, Floats],
+    residuals: tuple[Floats, Floats],
 ) -> tuple[Floats | None, Floats | None]:
     """Starts for the flows between two frames, there and back, where PatchMatch finds better matches.
 
@@ -36,6 +42,8 @@ def seeds(
     first, second : (h, w, c) arrays on the 0..255 scale
     flows : two (h, w, 2) float32
         There and back.
+    residuals : two (h, w) float32
+        What the flows leave unexplained, in levels; only there is anything sought.
 
     Returns
     -------
@@ -56,9 +64,10 @@ def seeds(
     scale = np.array([small[0] / width, small[1] / height], dtype=np.float32)
     known = [cv2.resize(flow, small) * scale for flow in flows]
     starts = [np.rint(flow).astype(np.int32) for flow in known]
+    doubtful = [cv2.resize(r, small, interpolation=cv2.INTER_AREA) > _EXPLAINED for r in residuals]
     searched = [
-        search(images[0], images[1], channels, starts[0], _SWEEPS, _REACH, np.float32(_GOOD)),
-        search(images[1], images[0], channels, starts[1], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(images[0], images[1], channels, starts[0], doubtful[0], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(images[1], images[0], channels, starts[1], doubtful[1], _SWEEPS, _REACH, np.float32(_GOOD)),
     ]
     results: list[Floats | None] = []
     for way in (0, 1):
@@ -116,7 +125,14 @@ def patch_cost(
 
 @kernel
 def search(
-    first: Floats, second: Floats, channels: int, start: Ints, sweeps: int, reach: int, good: np.float32
+    first: Floats,
+    second: Floats,
+    channels: int,
+    start: Ints,
+    doubtful: NDArray[np.bool_],
+    sweeps: int,
+    reach: int,
+    good: np.float32,
 ) -> tuple[Ints, Floats, Floats]:
     """Displacements of least patch cost, found from a start by propagation and random search.
 
@@ -126,6 +142,8 @@ def search(
     channels : int
         c
     start : (h, w, 2) int32, x first
+    doubtful : (h, w) bool
+        Pixels to search for; the others keep their start, at cost 0.
     sweeps, reach : int
     good : float32
         Pixels whose cost is below are left alone.
@@ -147,14 +165,16 @@ def search(
             dy = min(max(start[y, x, 1], -y), height - 1 - y)
             found[y, x, 0] = dx
             found[y, x, 1] = dy
-            cost[y, x] = patch_cost(first, second, channels, y, x, dy, dx, np.float32(1e9))
+            cost[y, x] = np.float32(0.0)
+            if doubtful[y, x]:
+                cost[y, x] = patch_cost(first, second, channels, y, x, dy, dx, np.float32(1e9))
     start_cost = cost.copy()
     bad = 0
     for y in range(height):
         for x in range(width):
             bad += 1 if cost[y, x] >= good else 0
     # The fewer pixels are in question, the more is tried for each: a small thing has few chances to be hit.
-    tries = min(max(int(_EFFORT * height * width) // max(bad, 1), 1), _MOST_TRIES)
+    tries = min(max((int(_EFFORT * height * width) + _SPARE) // max(bad, 1), 1), _MOST_TRIES)
     for sweep in range(sweeps):
         step = 1 if sweep % 2 == 0 else -1
         for j in range(height):
@@ -177,14 +197,14 @@ def search(
                     value = patch_cost(first, second, channels, y, x, dy, dx, best)
                     if value < best:
                         best, best_dx, best_dy = value, dx, dy
-                state = np.uint32((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345))
+                state = ((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345)) & _WORD
                 radius, left = reach, tries
                 while radius >= 1:
-                    state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
-                    span = np.uint32(2 * radius + 1)
-                    dx = best_dx + np.int32((state >> np.uint32(8)) % span) - radius
-                    state = np.uint32(state * np.uint32(1664525) + np.uint32(1013904223))
-                    dy = best_dy + np.int32((state >> np.uint32(8)) % span) - radius
+                    span = 2 * radius + 1
+                    state = (state * 1664525 + 1013904223) & _WORD
+                    dx = best_dx + (state >> 8) % span - radius
+                    state = (state * 1664525 + 1013904223) & _WORD
+                    dy = best_dy + (state >> 8) % span - radius
                     left -= 1
                     if left == 0:
                         radius, left = radius // 2, tries

@@ -6,6 +6,8 @@ being restored, ``d`` = 64 x channels.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,16 @@ def distances(plane: Floats, y: int, x: int, ref: Floats, out: Floats) -> None:
 
 @kernel
 def _scan(
-    plane: Floats, t: int, cy: int, cx: int, radius: int, ref: Floats, lanes: Floats, near: Floats, place: Ints, size: int
+    plane: Floats,
+    t: int,
+    cy: int,
+    cx: int,
+    radius: int,
+    ref: Floats,
+    lanes: Floats,
+    near: Floats,
+    place: Ints,
+    size: int,
 ) -> int:
     """Append all patches of one frame within ``radius`` of ``(cy, cx)``; returns how many are listed."""
     h = plane.shape[0]
@@ -66,7 +77,7 @@ def _scan(
 
 
 @kernel
-def _rank(values: Floats, size: int, k: int) -> float:
+def _rank(values: Floats, size: int, k: int) -> Any:
     """The k-th smallest (from 0) of the first ``size`` values, which are put in disorder."""
     low, high = 0, size - 1
     while low < high:
@@ -267,7 +278,7 @@ def solve(factor: Floats, m: int, b: Floats, o: int) -> None:
 
 
 @kernel
-def trace_of_inverse(factor: Floats, m: int, inverse: Floats) -> float:
+def trace_of_inverse(factor: Floats, m: int, inverse: Floats) -> Any:
     """Trace of the inverse of the matrix whose factor is given: squared norm of the inverted factor."""
     total = np.float32(0.0)
     for i in range(m):
@@ -327,8 +338,17 @@ def _centre(rows: Floats, m: int, d: int, mean: Floats) -> None:
 
 @kernel
 def _add(
-    rows: Floats, place: Ints, o: int, scale: Floats, weight: float, share: float, window: Floats,
-    total: Floats, mass: Floats, spread: Floats, count: Ints,
+    rows: Floats,
+    place: Ints,
+    o: int,
+    scale: Floats,
+    weight: Any,
+    share: Any,
+    window: Floats,
+    total: Floats,
+    mass: Floats,
+    spread: Floats,
+    count: Ints,
 ) -> None:
     """Add restored patches to the frame, with the window's and the group's weight."""
     c = total.shape[0]
@@ -364,9 +384,19 @@ def _covered(count: Ints, y: int, x: int, cover: int) -> bool:
 
 @kernel
 def posterior(
-    g: Floats, v: Floats, m: int, o: int, d: int, mean_g: Floats, mean_v: Floats,
-    gram: Floats, cross: Floats, inverse: Floats, panel: Floats, out: Floats,
-) -> float:
+    g: Floats,
+    v: Floats,
+    m: int,
+    o: int,
+    d: int,
+    mean_g: Floats,
+    mean_v: Floats,
+    gram: Floats,
+    cross: Floats,
+    inverse: Floats,
+    panel: Floats,
+    out: Floats,
+) -> Any:
     """Posterior means of the first ``o`` of ``m`` patches with unit noise; ``g`` guide, ``v`` noisy, both are changed.
 
     The covariance is that of the guide's patches, C = G'G / m with centred rows; C (C + I)^-1 is applied in its
@@ -397,11 +427,25 @@ def posterior(
 
 @kernel
 def _restore_frame(
-    noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats, t: int,
-    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats,
-    out: Floats, out_variance: Floats,
+    noisy: Floats,
+    guide: Floats,
+    variance: Floats,
+    luma: Floats,
+    forward: Floats,
+    backward: Floats,
+    t: int,
+    reach: int,
+    group: int,
+    own: int,
+    own_radius: int,
+    radius: int,
+    step: int,
+    cover: int,
+    window: Floats,
+    out: Floats,
+    out_variance: Floats,
 ) -> None:
-    n, c, h, w = noisy.shape
+    _, c, h, w = noisy.shape
     d = c * PATCH * PATCH
     rows = (group + 15) // 8 * 8
     candidates = (2 * own_radius + 1) ** 2 + 2 * reach * (2 * radius + 1) ** 2
@@ -425,27 +469,42 @@ def _restore_frame(
     spread = np.zeros((h, w), np.float32)
     count = np.zeros((h, w), np.int32)
     for stage in range(2):
-      stride = step * (2 - stage)
-      for cy in range(0, h - PATCH + stride, stride):
-        y = min(cy, h - PATCH)
-        for cx in range(0, w - PATCH + stride, stride):
-            x = min(cx, w - PATCH)
-            if _covered(count, y, x, cover):
-                continue
-            for q in range(c):
-                s = np.float32(0.0)
-                for i in range(PATCH):
-                    for j in range(PATCH):
-                        s += variance[t, q, y + i, x + j]
-                scale[q] = np.float32(8.0) / np.sqrt(s + np.float32(1e-8))
-            o, m = search(
-                luma, forward, backward, t, y, x, reach, own_radius, radius, own, group, ref, lanes, near, place, ranks
-            )
-            _gather(guide, place, m, scale, g)
-            _gather(noisy, place, m, scale, v)
-            share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)
-            weight = np.float32(1.0) / (share + np.float32(0.02))
-            _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
+        stride = step * (2 - stage)
+        for cy in range(0, h - PATCH + stride, stride):
+            y = min(cy, h - PATCH)
+            for cx in range(0, w - PATCH + stride, stride):
+                x = min(cx, w - PATCH)
+                if _covered(count, y, x, cover):
+                    continue
+                for q in range(c):
+                    s = np.float32(0.0)
+                    for i in range(PATCH):
+                        for j in range(PATCH):
+                            s += variance[t, q, y + i, x + j]
+                    scale[q] = np.float32(8.0) / np.sqrt(s + np.float32(1e-8))
+                o, m = search(
+                    luma,
+                    forward,
+                    backward,
+                    t,
+                    y,
+                    x,
+                    reach,
+                    own_radius,
+                    radius,
+                    own,
+                    group,
+                    ref,
+                    lanes,
+                    near,
+                    place,
+                    ranks,
+                )
+                _gather(guide, place, m, scale, g)
+                _gather(noisy, place, m, scale, v)
+                share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)
+                weight = np.float32(1.0) / (share + np.float32(0.02))
+                _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
     for q in range(c):
         for i in range(h):
             for k in range(w):
@@ -455,10 +514,24 @@ def _restore_frame(
 
 @parallel_kernel
 def restore_frames(
-    noisy: Floats, guide: Floats, variance: Floats, luma: Floats, forward: Floats, backward: Floats,
-    start: int, stop: int,
-    reach: int, group: int, own: int, own_radius: int, radius: int, step: int, cover: int, window: Floats,
-    out: Floats, out_variance: Floats,
+    noisy: Floats,
+    guide: Floats,
+    variance: Floats,
+    luma: Floats,
+    forward: Floats,
+    backward: Floats,
+    start: int,
+    stop: int,
+    reach: int,
+    group: int,
+    own: int,
+    own_radius: int,
+    radius: int,
+    step: int,
+    cover: int,
+    window: Floats,
+    out: Floats,
+    out_variance: Floats,
 ) -> None:
     """Posterior mean of the patches of frames ``start`` to ``stop``, one owner per frame.
 
@@ -467,6 +540,21 @@ def restore_frames(
     """
     for index in numba.prange(stop - start):
         _restore_frame(
-            noisy, guide, variance, luma, forward, backward, start + index,
-            reach, group, own, own_radius, radius, step, cover, window, out[index], out_variance[index],
+            noisy,
+            guide,
+            variance,
+            luma,
+            forward,
+            backward,
+            start + index,
+            reach,
+            group,
+            own,
+            own_radius,
+            radius,
+            step,
+            cover,
+            window,
+            out[index],
+            out_variance[index],
         )

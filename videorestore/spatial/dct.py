@@ -33,6 +33,7 @@ __all__ = [
 THRESHOLD = 2.7
 """Coefficients below this many standard deviations of the noise are dropped by the first pass."""
 
+
 def kaiser(beta: float) -> NDArray[np.float32]:
     """Window of the eight samples of a block, along one axis."""
     return np.kaiser(8, beta).astype(np.float32)

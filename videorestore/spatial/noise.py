@@ -92,7 +92,7 @@ class Noise:
 
 def _raw(offset: float, slope: float, signal: NDArray[np.floating]) -> NDArray[np.floating]:
     floor = max(offset, 0.0) * 0.1 + max(offset + 255.0 * slope, 0.0) * 0.02 + 1e-6
-    return np.maximum(offset + slope * np.clip(signal, 0.0, 255.0), floor)
+    return np.asarray(np.maximum(offset + slope * np.clip(signal, 0.0, 255.0), floor))
 
 
 def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
@@ -101,7 +101,11 @@ def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
 
     edge = 4.0 * float(np.sqrt(max(offset, offset + 255.0 * slope, 1e-6)))
     signal = np.concatenate(
-        [np.linspace(-edge, 0.0, 400, endpoint=False), np.linspace(0.0, 255.0, 1021), np.linspace(255.0, 255.0 + edge, 401)[1:]]
+        [
+            np.linspace(-edge, 0.0, 400, endpoint=False),
+            np.linspace(0.0, 255.0, 1021),
+            np.linspace(255.0, 255.0 + edge, 401)[1:],
+        ]
     )
     sd = np.sqrt(_raw(offset, slope, signal))
     low, high = (0.0 - signal) / sd, (255.0 - signal) / sd

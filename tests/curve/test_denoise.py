@@ -1,0 +1,102 @@
+"""Denoising on a curve: error far below the noise, sd that means something, nothing done where nothing is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from videorestore.curve.blocks import Blocks, cosines, wiener
+from videorestore.curve.denoise import denoise
+from videorestore.curve.fit import fit_curve
+from videorestore.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def noisy(pan):
+    rng = np.random.default_rng(2)
+    return (pan + 20 * rng.standard_normal(pan.shape)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def restored(noisy):
+    return denoise(noisy)
+
+
+def test_error_is_a_small_share_of_the_noise(pan, noisy, restored):
+    mean, _, info = restored
+    assert np.square(mean - pan).mean() < 0.06 * 400
+    assert abs(info.noise_sd - 20) < 1.5
+
+
+def test_space_helps_the_curve(pan, noisy, restored):
+    along, _ = restored[2].fit.predict(noisy, restored[2].x)
+    assert np.square(restored[0] - pan).mean() < 0.5 * np.square(along - pan).mean()
+
+
+def test_sd_covers_the_error(pan, restored):
+    mean, sd, _ = restored
+    assert 0.9 < (np.abs(mean - pan) < 1.96 * sd).mean() < 0.99
+
+
+def test_shockwave_beats_half_the_trial_of_non_local_means(scenes):
+    clean = scenes.shockwave(100)[20:60]
+    rng = np.random.default_rng(0)
+    given = (clean + 25.5 * rng.standard_normal(clean.shape)).astype(np.float32)
+    mean, _, _ = denoise(given, sigma=25.5)
+    assert np.square(mean - clean).mean() < 8
+
+
+def test_tiles_do_not_show(noisy, restored, monkeypatch):
+    import videorestore.curve.denoise as module
+
+    monkeypatch.setattr(module, "TILE", 16)
+    small, _, _ = denoise(noisy, sigma=restored[2].noise_sd, fit=restored[2].fit)
+    assert np.abs(small - restored[0]).max() < 2
+
+
+def test_zero_noise_passes_through_and_input_stays(pan, noisy):
+    before = noisy.copy()
+    mean, sd, _ = denoise(noisy, sigma=0.0)
+    assert np.array_equal(mean, noisy)
+    assert not sd.any()
+    assert np.array_equal(noisy, before)
+
+
+def test_integers_and_outputs_given(noisy):
+    frames = np.clip(np.rint(noisy[:10]), 0, 255).astype(np.uint8)
+    out, out_sd = (np.zeros(frames.shape, np.float32) for _ in range(2))
+    mean, sd, _ = denoise(frames, sigma=20.0, out=out, out_sd=out_sd)
+    assert mean is out and sd is out_sd
+    assert np.isfinite(out).all() and (out_sd > 0).all()
+
+
+def test_bad_arguments(noisy):
+    with pytest.raises(InputError):
+        denoise(noisy, sigma=-1.0)
+    with pytest.raises(InputError):
+        denoise(noisy, strength=-1.0)
+    with pytest.raises(InputError):
+        denoise(noisy, fit=fit_curve(noisy, missing=[3]))
+
+
+def test_wiener_is_exact_on_a_perfect_pilot():
+    rng = np.random.default_rng(0)
+    clean = np.cumsum(rng.standard_normal((9, 13, 11)), axis=1).astype(np.float32)
+    mean, variance = wiener(clean, clean, np.full(clean.shape, 1e-8, np.float32), blocks=Blocks(step=2, stride=4))
+    assert np.allclose(mean, clean, atol=1e-3)
+    assert (variance >= 0).all()
+    matrix = cosines(8)
+    assert np.allclose(matrix @ matrix.T, np.eye(8), atol=1e-6)
+
+
+def test_wiener_matches_a_plain_transform():
+    from scipy.fft import dctn, idctn
+
+    rng = np.random.default_rng(1)
+    data = rng.standard_normal((4, 4, 4)).astype(np.float32)
+    pilot = rng.standard_normal((4, 4, 4)).astype(np.float32)
+    mean, _ = wiener(data, pilot, np.full(data.shape, 0.5, np.float32), blocks=Blocks(size=4, depth=4, step=4, stride=4))
+    square = np.square(dctn(pilot, norm="ortho"))
+    gain = square / (square + 0.5)
+    gain[0, 0, 0] = 1
+    assert np.allclose(mean, idctn(gain * dctn(data, norm="ortho"), norm="ortho"), atol=1e-4)

@@ -1,0 +1,95 @@
+"""Missing frames, new frames between, and how many are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from videorestore.curve.count import count_missing
+from videorestore.curve.fill import curve_score, fill, upsample
+from videorestore.curve.fit import fit_curve
+from videorestore.errors import InputError
+
+
+def test_missing_run_is_better_than_a_blend(pan):
+    gap = [15, 16, 17]
+    given = pan.copy()
+    given[gap] = 0
+    before = given.copy()
+    made, sd = fill(given, gap)
+    share = np.array([0.25, 0.5, 0.75])[:, None, None, None]
+    blend = (1 - share) * pan[14] + share * pan[18]
+    assert np.square(made - pan[gap]).mean() < 0.3 * np.square(blend - pan[gap]).mean()
+    assert (np.abs(made - pan[gap]) < 1.96 * sd).mean() > 0.85
+    assert np.array_equal(given, before)
+
+
+def test_missing_frames_hold_nothing_that_is_read(pan):
+    one, two = pan.copy(), pan.copy()
+    one[[4, 20]], two[[4, 20]] = 0, 200
+    assert np.array_equal(fill(one, [20, 4])[0], fill(two, [20, 4])[0])
+
+
+def test_missing_at_the_ends_and_bad_lists(pan):
+    made, sd = fill(pan[:12], [0, 11])
+    assert np.isfinite(made).all() and np.isfinite(sd).all()
+    assert fill(pan[:12], [])[0].shape == (0, *pan.shape[1:])
+    with pytest.raises(InputError):
+        fill(pan[:12], [12])
+    with pytest.raises(InputError):
+        fill(pan[:6], [0, 1, 2, 3, 4])
+
+
+def test_upsample_keeps_frames_and_makes_good_ones(pan):
+    times = np.arange(0, 24, 2.0)
+    made, sd = upsample(pan[:24:2], times, np.arange(0, 23, 1.0))
+    assert np.array_equal(made[::2], pan[:23:2])
+    assert not sd[::2].any() and (sd[1::2] > 0).all()
+    blend = (pan[0:22:2] + pan[2:24:2]) / 2
+    assert np.square(made[1::2] - pan[1:22:2]).mean() < 0.4 * np.square(blend - pan[1:22:2]).mean()
+
+
+def test_upsample_wants_rising_times(pan):
+    with pytest.raises(InputError):
+        upsample(pan[:5], [0, 1, 1, 2, 3], [0.5])
+
+
+@pytest.mark.parametrize("gap", [0, 1, 4, 7])
+def test_planted_gaps_are_counted(pan, gap):
+    given = np.delete(pan, np.arange(15, 15 + gap), axis=0)
+    chance = count_missing(given, 14)
+    assert chance.shape == (21,)
+    assert chance.sum() == pytest.approx(1)
+    assert abs(int(chance.argmax()) - gap) <= 1
+
+
+def test_count_is_not_biased(pan):
+    error = []
+    for gap in (1, 3, 5):
+        for after in (9, 13, 17):
+            given = np.delete(pan, np.arange(after + 1, after + 1 + gap), axis=0)
+            chance = count_missing(given, after)
+            error.append(chance @ np.arange(21) - gap)
+    assert abs(np.mean(error)) < 0.75
+
+
+def test_count_wants_a_gap_inside(pan):
+    with pytest.raises(InputError):
+        count_missing(pan, len(pan) - 1)
+
+
+def test_score_tells_a_curve_from_scattered_frames(pan):
+    rng = np.random.default_rng(0)
+    assert curve_score(pan)["score"] > 0.6
+    assert curve_score(pan[rng.permutation(len(pan))])["score"] < curve_score(pan)["score"]
+    assert curve_score(pan)["psnr"] > 30
+
+
+def test_positions_rise_and_noise_is_known(pan):
+    noisy = (pan + 8 * np.random.default_rng(0).standard_normal(pan.shape)).astype(np.float32)
+    fit = fit_curve(noisy, missing=[10, 11])
+    assert (np.diff(fit.x) > 0).all()
+    assert 10 not in fit.rows
+    assert abs(fit.noise_sd - 8) < 1
+    low, middle, high = fit.place([9.0, 10.5, 12.0])
+    assert low < middle < high

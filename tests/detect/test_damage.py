@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+
+from tests.detect.test_survey import glide
+from videorestore.detect.damage import find_damage
+from videorestore.detect.lines import find_lines
+from videorestore.errors import InputError
+
+
+def clip(n=7, **options):
+    frames = glide(n, height=96, width=128, **options)
+    return np.repeat(frames[..., None], 3, axis=3)
+
+
+def planted(frames, contrast):
+    """Frames with a spot, a scratch and a dropout in frame 3, and their mask."""
+    mask = np.zeros(frames.shape[:3], bool)
+    y, x = np.mgrid[0:96, 0:128]
+    mask[3] |= (y - 30) ** 2 + (x - 40) ** 2 < 16
+    mask[3, 50:90, 90:92] = True
+    mask[3, 70:72, 10:60] = True
+    dirty = frames.copy()
+    high = frames[3].mean(axis=2) > 128
+    dirty[3][mask[3] & high] -= contrast
+    dirty[3][mask[3] & ~high] += contrast
+    return dirty, mask
+
+
+@pytest.mark.parametrize("contrast", [40, 100])
+def test_planted_damage_is_found_and_named(contrast):
+    dirty, mask = planted(clip(), contrast)
+    found, damage = find_damage(dirty)
+    hit = (found & mask).sum()
+    precision, recall = hit / found.sum(), hit / mask.sum()
+    assert 2 * precision * recall / (precision + recall) > 0.85
+    assert {one.frame for one in damage} == {3}
+    assert "scratch" in {one.kind for one in damage}
+    for one in damage:
+        x, y, width, height = one.box
+        assert found[3, y : y + height, x : x + width].any()
+
+
+@pytest.mark.parametrize("sd", [0, 8])
+def test_clean_clips_stay_untouched(sd):
+    frames = clip(speed=3.0)
+    frames = frames + np.random.default_rng(1).normal(0, sd, frames.shape).astype(np.float32)
+    found, damage = find_damage(frames, noise_sd=sd)
+    assert not found.any() and damage == []
+
+
+def test_noise_does_not_hide_a_blotch():
+    rng = np.random.default_rng(2)
+    dirty, mask = planted(clip(), 90)
+    dirty = dirty + rng.normal(0, 10, dirty.shape).astype(np.float32)
+    found, _ = find_damage(dirty, noise_sd=10, start=3, stop=4)
+    assert (found[0] & mask[3]).sum() > 0.5 * mask[3].sum()
+    assert (found[0] & ~mask[3]).mean() < 0.002
+
+
+def test_a_flying_ball_is_no_damage():
+    frames = clip(speed=0.3)
+    y, x = np.mgrid[0:96, 0:128]
+    for k in range(7):
+        frames[k][(y - 20 - 9 * k) ** 2 + (x - 64) ** 2 < 36] = 250
+    found, _ = find_damage(frames)
+    assert found.sum() < 40
+
+
+def test_flicker_is_no_damage():
+    frames = clip() * 0.8
+    frames[3] *= 1.15
+    assert not find_damage(frames)[0].any()
+
+
+def test_damage_in_a_repeated_frame_is_found_in_both():
+    dirty, mask = planted(clip(), 80)
+    twice = np.insert(dirty, 3, dirty[3], axis=0)
+    found, _ = find_damage(twice)
+    for k in (3, 4):
+        assert (found[k] & mask[3]).sum() > 0.7 * mask[3].sum()
+
+
+def test_lines_that_stay_are_told_from_the_moving_picture():
+    frames = clip(speed=2.0)
+    struck = frames.copy()
+    struck[:, :, 70:72] += 35
+    mask = find_lines(struck, 3, 0.0)
+    assert mask[:, 70:72].mean() > 0.8
+    assert mask[:, :66].sum() == mask[:, 76:].sum() == 0
+    assert not find_lines(frames, 3, 0.0).any()
+
+
+def test_a_pole_in_a_still_scene_is_no_line():
+    frames = np.repeat(clip(1), 7, axis=0)
+    frames[:, :, 70:72] += 35
+    assert not find_damage(frames)[0].any()
+
+
+def test_results_do_not_depend_on_the_window():
+    dirty, _ = planted(clip(n=12), 60)
+    whole, _ = find_damage(dirty)
+    part, damage = find_damage(dirty, start=2, stop=5)
+    np.testing.assert_array_equal(part, whole[2:5])
+    assert all(2 <= one.frame < 5 for one in damage)
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8, 3), (2, 8, 8, 1), (5, 3, 2, 1)])
+def test_tiny_clips(shape):
+    masks, damage = find_damage(np.full(shape, 50, np.float32))
+    assert masks.shape == shape[:3] and not masks.any() and damage == []
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(InputError, match="frames must have shape"):
+        find_damage(np.zeros((4, 4, 3), np.float32))
+    with pytest.raises(InputError, match="start and stop"):
+        find_damage(np.zeros((3, 4, 4, 3), np.float32), start=3, stop=2)

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from videorestore.detect.frames import gaps, survey
+
+
+def glide(n=40, speed=2.0, seed=1, height=72, width=96, wander=0.0):
+    """Luma ``(n, height, width)`` of a random landscape seen by a camera that moves to the right."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width].astype(np.float64)
+    waves = [(rng.uniform(0.05, 0.5), rng.uniform(-0.5, 0.5), rng.uniform(0, 6.3)) for _ in range(14)]
+    places = speed * np.arange(n) + wander * rng.normal(size=n)
+    frames = [128 + 13 * sum(np.sin(a * (x + p) + b * y + c) for a, b, c in waves) for p in places]
+    return np.clip(np.array(frames), 0, 255).astype(np.float32)
+
+
+def noisy(frames, sd, seed=5):
+    grains = np.random.default_rng(seed).normal(0, sd, frames.shape)
+    return np.clip(np.rint(frames + grains), 0, 255).astype(np.float32)
+
+
+@pytest.mark.parametrize("sd", [0, 8])
+def test_a_good_clip_has_nothing_wrong(sd):
+    found = survey(noisy(glide(), sd))
+    assert found.cuts == found.fades == found.duplicates == found.black == ()
+    assert found.corrupt_suspects == found.worthless == found.dropped == ()
+    assert not found.flicker["present"]
+    assert (found.gains == [1, 0]).all()
+
+
+@pytest.mark.parametrize("sd", [0, 8])
+def test_cuts_are_the_first_frames_of_new_shots(sd):
+    shots = [glide(15, seed=1), glide(12, seed=2, speed=-3), glide(14, seed=3, speed=0.5)]
+    assert survey(noisy(np.concatenate(shots), sd)).cuts == (15, 27)
+
+
+def test_a_flash_is_no_cut_and_no_garbage():
+    frames = glide()
+    frames[20] = np.clip(frames[20] * 1.3 + 40, 0, 255)
+    found = survey(frames)
+    assert found.cuts == () and found.corrupt_suspects == ()
+
+
+@pytest.mark.parametrize("sd", [0, 8])
+def test_repeats_and_frozen_runs_are_found(sd):
+    frames = noisy(glide(), sd)
+    frames[10] = frames[9]
+    frames[20:26] = frames[19]
+    found = survey(frames)
+    assert found.duplicates == (10, 20, 21, 22, 23, 24, 25)
+    assert found.worthless == found.frozen == found.duplicates
+    assert found.cadence is None
+
+
+def test_a_still_scene_with_living_noise_is_not_frozen():
+    still = np.repeat(glide(1), 30, axis=0)
+    assert survey(noisy(still, 4)).duplicates == ()
+    assert survey(still).worthless == ()
+
+
+def test_animation_on_twos_is_a_cadence_and_no_fault():
+    found = survey(np.repeat(glide(20, speed=4.0), 2, axis=0))
+    assert found.cadence == 2
+    assert found.worthless == () and len(found.duplicates) == 20
+
+
+def test_black_and_garbage_frames_in_a_shot_are_worthless():
+    frames = noisy(glide(), 3)
+    frames[12] = 3
+    rng = np.random.default_rng(2)
+    frames[20:22] = rng.uniform(0, 255, (2, *frames.shape[1:]))
+    found = survey(frames)
+    assert found.black == (12,)
+    assert found.corrupt_suspects == (20, 21)
+    assert found.worthless == (12, 20, 21)
+    assert found.cuts == ()
+
+
+def test_black_before_the_first_shot_is_no_fault():
+    frames = np.concatenate([np.zeros((5, 72, 96), np.float32), glide(20)])
+    found = survey(frames)
+    assert found.black == (0, 1, 2, 3, 4) and found.worthless == ()
+
+
+def test_a_fade_is_reported():
+    frames = glide(30)
+    dim = np.concatenate([np.linspace(0, 1, 12), np.ones(18)]).astype(np.float32)
+    found = survey(frames * dim[:, None, None])
+    assert len(found.fades) == 1
+    first, last = found.fades[0]
+    assert first <= 1 and 9 <= last <= 12
+    assert found.cuts == ()
+
+
+@pytest.mark.parametrize("sd", [0, 5])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_dropped_frames_are_counted(sd, lost):
+    frames = np.delete(glide(45, speed=1.5), np.arange(20, 20 + lost), axis=0)
+    found = survey(noisy(frames, sd))
+    assert [(one.after, one.count) for one in found.dropped] == [(19, lost)]
+    assert found.dropped[0].probability > 0.5
+
+
+def test_a_shaking_camera_drops_nothing():
+    assert survey(glide(45, speed=0.5, wander=1.5)).dropped == ()
+
+
+def test_gaps_in_the_times_are_counted_but_not_where_the_rate_varies():
+    times = np.arange(30) / 25
+    times[10:] += 2 / 25
+    assert [(one.after, one.count) for one in gaps(list(times))] == [(9, 2)]
+    uneven = np.cumsum(np.random.default_rng(1).uniform(0.02, 0.08, 30))
+    assert gaps(list(uneven)) == []
+
+
+def test_flicker_is_measured_and_its_gains_take_it_away():
+    frames = glide(40, speed=0.5) * 0.7
+    rng = np.random.default_rng(4)
+    gain = 1 + rng.normal(0, 0.06, 40)
+    shaken = (frames * gain[:, None, None]).astype(np.float32)
+    found = survey(shaken)
+    assert found.flicker["present"] and 0.02 < found.flicker["sd"] < 0.12
+    mended = shaken * found.gains[:, :1, None] + found.gains[:, 1:, None]
+    jumps = [np.diff(clip.mean(axis=(1, 2))).std() for clip in (frames, shaken, mended)]
+    assert jumps[2] < jumps[0] + 0.35 * (jumps[1] - jumps[0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_short_clips(n):
+    found = survey([np.full((5, 7, 3), 90, np.float32)] * n)
+    assert found.worthless == () and len(found.gains) == n
