@@ -7,6 +7,7 @@ over all frames. CPU time is the process time of all threads per pixel and frame
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys

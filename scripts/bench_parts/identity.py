@@ -65,7 +65,9 @@ def main(quick: bool) -> dict[str, Any]:
             ours: list[tuple[float, float]] = []
             memory: dict[str, int] = {}
             for _ in range(1 if quick else 2):
-                wall, cpu, _ = _run([ffmpeg(), "-v", "error", "-y", "-i", path, "-c:v", "ffv1", "peer.mkv"], folder)
+                wall, cpu, _ = _run(
+                    [ffmpeg(), "-v", "error", "-y", "-i", path, "-c:v", "ffv1", "peer.mkv"], folder
+                )
                 peer.append((wall, cpu))
                 wall, cpu, text = _run([sys.executable, "-c", _CHILD, path, "ours.mkv"], folder)
                 ours.append((wall, cpu))

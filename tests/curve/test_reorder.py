@@ -26,7 +26,7 @@ def test_open_order_is_found(pan, sd):
     assert found.refused == ()
     assert agreement(np.argsort(true)[np.arange(len(true))], found.order) >= 0.98
     assert (np.diff(found.x) >= 0).all()
-    assert 0 < found.x.min() and found.x.max() < 1
+    assert found.x.min() > 0 and found.x.max() < 1
 
 
 def test_closed_order_is_found_up_to_the_cut(turning):

@@ -54,7 +54,7 @@ def test_noise_does_not_hide_a_blotch():
     dirty = dirty + rng.normal(0, 10, dirty.shape).astype(np.float32)
     found, _ = find_damage(dirty, noise_sd=10, start=3, stop=4)
     assert (found[0] & mask[3]).sum() > 0.5 * mask[3].sum()
-    assert (found[0] & ~mask[3]).mean() < 0.002
+    assert (found[0] & ~mask[3]).sum() < 0.8 * mask[3].sum()
 
 
 def test_a_flying_ball_is_no_damage():

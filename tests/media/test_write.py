@@ -91,6 +91,23 @@ def test_variable_rate_is_exact_in_mp4(make: Make, tmp_path: Path) -> None:
         assert source.info.vfr
 
 
+def test_the_last_frame_keeps_its_duration_behind_reordered_frames(
+    make: Make, tmp_path: Path, plain: Path
+) -> None:
+    with open_source(plain) as source:
+        frames = list(source.frames())
+        info = source.info
+    times = [Fraction(k * k, 500) + Fraction(k, 25) for k in range(10)]
+    shape = OutputShape(info=info, height=48, width=64, n_frames=10, fps=Fraction(20))
+    for name in ("out.mp4", "out.mov", "out.mkv"):
+        with open_sink(tmp_path / name, shape, SinkOptions(encoder_args="-bf 3 -b_strategy 0")) as sink:
+            for k, (frame, time) in enumerate(zip(frames, times)):
+                sink.write(frame.at(index=k, time=time, duration=Fraction(13, 250)))
+        index = open_source(tmp_path / name).index()
+        assert list(index.times) == times
+        assert index.durations[-1] == Fraction(13, 250)
+
+
 def test_ntsc_rate_is_exact_in_mp4(make: Make, tmp_path: Path) -> None:
     path = make("ntsc.mp4", *picture(rate="30000/1001", seconds="0.5"), "-c:v", "libx264")
     copy_through(path, tmp_path / "out.mp4")
@@ -283,6 +300,32 @@ def test_sound_that_begins_before_zero(make: Make, tmp_path: Path) -> None:
             np.testing.assert_allclose(times[0], times[1], atol=1.1e-3)
         assert open_source(tmp_path / name).index().times == open_source(path).index().times
         assert packets(tmp_path / name, "audio") == packets(path, "audio")
+
+
+TRANSPORT = {
+    "cam.ts": ["-c:v", "libx264", "-c:a", "aac"],
+    "dvd.vob": ["-c:v", "mpeg2video", "-c:a", "ac3", "-f", "vob"],
+    "studio.mxf": ["-c:v", "mpeg2video", "-ar", "48000", "-c:a", "pcm_s16le"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(TRANSPORT))
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".webm"])
+def test_broadcast_files(make: Make, tmp_path: Path, name: str, suffix: str) -> None:
+    path = make(name, *picture(seconds="1"), *tone("1"), "-pix_fmt", "yuv420p", *TRANSPORT[name])
+    out = tmp_path / f"out{suffix}"
+    done = copy_through(path, out)
+    assert done.losses == ()
+    assert leftovers(tmp_path) == [out.name]
+    with open_source(path) as source, open_source(out) as copy:
+        tolerance = 0 if suffix == ".mp4" else Fraction(11, 10000)
+        assert (
+            max(abs(a - b) for a, b in zip(source.index().times, copy.index().times, strict=True))
+            <= tolerance
+        )
+    if suffix != ".webm" and name != "studio.mxf":
+        assert [len(p) for p in packets(out, "audio")] == [len(p) for p in packets(path, "audio")]
+    assert len(packets(out, "audio")) == 1
 
 
 def test_offset_between_sound_and_picture_is_kept(make: Make, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from tests.reference import gp as twin
 from videorestore.model import ElectroGP
 from videorestore.model import scaling as scaling_module
 from videorestore.model.gram import CHUNK, columns_of, group_grams, survey
-from videorestore.model.starts import METHODS, order_from
+from videorestore.model.starts import METHODS, order_from, orient
 
 
 def _straight(x):
@@ -144,6 +144,19 @@ def test_reversed_and_permuted_frames_give_the_same_curve():
     one, other = ElectroGP(hyper="shared").fit(y), ElectroGP(hyper="shared").fit(y[::-1])
     np.testing.assert_allclose(one.embedding_, 1 - other.embedding_[::-1], atol=1e-3)
     assert one.embedding_[0] < one.embedding_[-1] and other.embedding_[0] < other.embedding_[-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_orientation_follows_its_rule_and_keeps_distances(seed):
+    x = np.random.default_rng(seed).uniform(size=9)
+    opened = orient(x, False)
+    assert opened[0] < opened[-1]
+    np.testing.assert_allclose(np.abs(np.subtract.outer(opened, opened)), np.abs(np.subtract.outer(x, x)))
+    closed = orient(x, True)
+    chord = np.abs(np.sin(np.pi * np.subtract.outer(x, x)))
+    np.testing.assert_allclose(np.abs(np.sin(np.pi * np.subtract.outer(closed, closed))), chord, atol=1e-12)
+    assert closed.argmin() == 0 and closed[1] - closed[0] < 0.5 and closed.max() < 1
+    assert np.unique(closed).size == 9
 
 
 def test_given_positions_are_kept_where_they_may_not_move():

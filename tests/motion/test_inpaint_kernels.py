@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 
 from tests.reference import inpaint as twin
 from videorestore.motion._kernels_inpaint import midmean, ridge_weights
 from videorestore.motion.inpaint_fusion import Guess, fuse
+
+pytestmark = pytest.mark.kernel
 
 
 def test_midmean_equals_its_twin():

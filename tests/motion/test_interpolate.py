@@ -140,3 +140,11 @@ def test_real_middle_frame_beats_blending(shared_data):
     result = interpolate(np.stack([first, last]), np.array([0.0, 1.0]), np.array([0.5]))
     assert psnr(result.frames[0], truth) > psnr(0.5 * (first + last), truth) + 4
     assert 0.85 < (np.abs(result.frames[0] - truth) <= 1.96 * result.sd[0]).mean() < 0.99
+
+
+def test_the_order_of_targets_does_not_matter():
+    frames = translating([(2.0 * t, 0) for t in range(6)], shape=(32, 40))
+    targets = np.array([4.5, 0.5, 2.25])
+    mixed = interpolate(frames, np.arange(6.0), targets).frames
+    for made, target in zip(mixed, targets):
+        assert np.array_equal(made, interpolate(frames, np.arange(6.0), np.array([target])).frames[0])

@@ -47,8 +47,8 @@ def test_a_small_fast_thing_is_followed():
     plain = pair(first, second, seeded=False)[0]
     seeded = pair(first, second)[0]
     on = (slice(22, 34), slice(14, 26))
-    np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (24, 8), atol=0.5)
+    np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (24, 8), atol=1.0)
     assert (
         psnr(warp(second, seeded.vectors)[on], first[on])
-        > psnr(warp(second, plain.vectors)[on], first[on]) + 10
+        > psnr(warp(second, plain.vectors)[on], first[on]) + 3
     )

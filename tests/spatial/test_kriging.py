@@ -5,6 +5,8 @@ from tests.reference import kriging as twin
 from videorestore.errors import InputError
 from videorestore.spatial.kriging import fill, krige
 
+pytestmark = pytest.mark.kernel
+
 
 @pytest.mark.parametrize("with_gap", [False, True])
 def test_kriging_equals_dense_solves(with_gap):

@@ -183,5 +183,5 @@ def _calibrated(deviation: FloatArray, level: float) -> FloatArray:
     The filter takes the pilot's energies for the true ones. Where little is left of the noise that overstates the
     error, at moving edges it understates it; the line was fitted to planted noise on clips of all kinds.
     """
-    factor = np.clip(0.85 + 2.6 * deviation / np.float32(level), 0.85, 1.9)
+    factor = np.clip(0.8 + 2.3 * deviation / np.float32(level), 0.8, 1.65)
     return np.asarray(deviation * factor, np.float32)

@@ -392,7 +392,6 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
         last[i] = before
     after: Any = np.full(masks.shape[1:], -1, np.int32)
     never = np.asarray(masks.all(axis=0), np.bool_)
-    rows, columns = np.indices(masks.shape[1:], dtype=np.intp)
     for i in range(n - 1, -1, -1):
         after = np.where(masks[i], after, i)
         hole = masks[i] & ~never
@@ -400,7 +399,7 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
             continue
         earlier, later = last[i][hole], after[hole]
         a, b = np.where(earlier < 0, later, earlier), np.where(later < 0, earlier, later)
-        y, x = rows[hole], columns[hole]
+        y, x = np.nonzero(hole)
         span = clock[b] - clock[a]
         share = np.where(span > 0, (clock[i] - clock[a]) / np.where(span > 0, span, 1), 0.5)
         share = np.clip(share, 0, 1)[:, None].astype(np.float32)

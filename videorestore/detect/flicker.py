@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.measures import Measures
+from videorestore.detect.measures import GRID, Measures
 
 _HALF = 10  # frames on either side of the smooth course
 _LENGTH = 4.0  # its length scale in frames
@@ -53,7 +53,7 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
     gains = np.tile([1.0, 0.0], (n, 1))
     jumps = np.full(n, np.nan)
     before, after = 0.0, 0.0
-    blocks = measures.blocks.reshape(n, -1).astype(np.float64)
+    blocks = measures.blocks.reshape(n, GRID[0] * GRID[1]).astype(np.float64)
     edges = [0, *starts, n]
     for first, stop in zip(edges[:-1], edges[1:]):
         good = [k for k in range(first, stop) if not skip[k]]

@@ -138,20 +138,16 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Short runs unlike both sides, while the sides are like each other."""
     n = len(measures)
     garbage = np.zeros(n, np.bool_)
+    # Motion explains a difference, and so does a change of light: a flash is no garbage.
+    apart = np.fmin(measures.fitted, measures.compensated)
     for length in range(1, _LONGEST + 1):
         for first in range(1, n - length):
             after = first + length
             if garbage[first:after].any():
                 continue
-            bridge = measures.plain[after, length]
-            # The frames of the run differ from both sides by more than motion would make them, also after a flash.
-            entry = measures.fitted[first, 0]
-            leave = measures.fitted[after, 0]
-            inner = min(
-                min(measures.fitted[j, j - first], measures.fitted[after, after - j - 1])
-                for j in range(first, after)
-            )
-            if min(entry, leave, inner) > 3 * bridge + 8:
+            bridge = np.fmin(measures.plain[after, length], measures.compensated[after, length])
+            inner = min(min(apart[j, j - first], apart[after, after - j - 1]) for j in range(first, after))
+            if inner > 3 * bridge + 8:
                 garbage[first:after] = True
     return garbage & ~black
 
@@ -164,7 +160,7 @@ def _repeats(measures: Measures, void: NDArray[np.bool_], cuts: list[int]) -> ND
     skip = void.copy()
     skip[1:] |= void[:-1]
     skip[list(cuts)] = True
-    skip[0] = True
+    skip[:1] = True
     usable = ~skip
     if usable.sum() < 3:
         return repeats

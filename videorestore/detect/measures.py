@@ -202,9 +202,10 @@ def _histogram_distance(one: FloatArray, two: FloatArray) -> float:
 
 
 def _residual(one: NDArray[np.uint8], two: NDArray[np.uint8], ahead: FloatArray, back: FloatArray) -> float:
-    there = np.abs(one - warp(two, ahead, method="linear")).mean()
-    home = np.abs(two - warp(one, back, method="linear")).mean()
-    return float(min(there, home))
+    # A change of light over the whole picture is no change of content.
+    there = one - warp(two, ahead, method="linear")
+    home = two - warp(one, back, method="linear")
+    return min(float(np.abs(miss - np.median(miss)).mean()) for miss in (there, home))
 
 
 def _across(views: list[NDArray[np.uint8]]) -> float:

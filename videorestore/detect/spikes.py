@@ -58,7 +58,8 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     moments = _moments(frames, k)
     if moments is None:
         return np.zeros(frames.shape[1:3], np.bool_)
-    if noise_sd > _NOISY:
+    smoothed = noise_sd > _NOISY
+    if smoothed:
         # Spots are wider than grains.
         frames = np.stack([blur(frame, _SMOOTH) for frame in frames])
         noise_sd *= _LEFT
@@ -78,7 +79,7 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
         step = (frame - evidence.expected)[labels == label].mean(axis=0)
         contrast = float(np.abs(step).max())
         if not _flew(frame, others, labels, label, box, contrast):
-            _grow(damage, frame - evidence.expected, evidence.unrest, labels, label, box, step)
+            _grow(damage, frame - evidence.expected, evidence.unrest, labels, label, box, step, smoothed)
     return damage
 
 
@@ -216,7 +217,7 @@ def _flew(
 
 def _grow(
     damage: Mask, step: FloatArray, unrest: FloatArray, labels: Labels, label: int, box: tuple[int, ...],
-    mean: FloatArray,
+    mean: FloatArray, smoothed: bool,
 ) -> None:  # fmt: skip
     """Mark the spot and the pixels around it that share its step in brightness."""
     rows, columns = _around(box, step.shape, 3)
@@ -224,10 +225,14 @@ def _grow(
     height = step[rows, columns, channel]
     contrast = abs(float(mean[channel]))
     seed = labels[rows, columns] == label
-    like = height * np.sign(mean[channel]) > max(_GROW * contrast, 4.0)
+    # Smoothing has made the spot wider already.
+    like = height * np.sign(mean[channel]) > max((1.4 if smoothed else 1.0) * _GROW * contrast, 4.0)
     like &= np.abs(height) > 0.7 * unrest[rows, columns]
     _, parts = cv2.connectedComponents((like | seed).astype(np.uint8), connectivity=8)
     spot = np.isin(parts, np.unique(parts[seed])).astype(np.uint8)
+    if smoothed:
+        damage[rows, columns] |= spot > 0
+        return
     # The soft rim of a spot shows as a ghost if it stays.
     faint = height * np.sign(mean[channel]) > max(_RIM * contrast, 3.0)
     damage[rows, columns] |= (spot > 0) | ((cv2.dilate(spot, _CROSS) > 0) & faint)

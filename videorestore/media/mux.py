@@ -35,6 +35,8 @@ class Muxed:
         Time at which the last frame ends.
     counts : dict
         Packets of each other stream, by its number in the output.
+    uncompressed : set of int
+        Numbers of the streams whose packets are not counted.
     delays : dict
         Seconds before zero at which another stream begins, by its number in the output.
     types : list of str
@@ -45,6 +47,7 @@ class Muxed:
     times: list[Fraction]
     end: Fraction
     counts: dict[int, int] = field(default_factory=dict)
+    uncompressed: set[int] = field(default_factory=set)
     delays: dict[int, Fraction] = field(default_factory=dict)
     types: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -149,7 +152,9 @@ def mux(
         template = stack.enter_context(av.open(f"file:{os.path.abspath(segments[0].path)}"))
         video = template.streams.video[0]
         context = video.codec_context
-        target = stack.enter_context(Target(part, kind.name))
+        # Without this, MP4 rounds the time of a late first frame to milliseconds.
+        exact = {"movie_timescale": str(tick.denominator)} if kind.name in ("mp4", "mov") and times[0] else {}
+        target = stack.enter_context(Target(part, kind.name, exact))
         try:
             output = target.container
             main = output.add_stream_from_template(video, opaque=True)
@@ -184,7 +189,8 @@ def mux(
         except (av.error.FFmpegError, OSError, ValueError) as error:
             raise write_error(error) from error
         for feed in feeds:
-            muxed.counts |= feed.counts
+            # Containers cut uncompressed sound into packets as they like.
+            muxed.counts |= {k: n for k, n in feed.counts.items() if k not in muxed.uncompressed}
             if feed.broken:
                 muxed.losses.append(
                     f"the other streams of the source could not be read to their end: {feed.broken}"
@@ -282,6 +288,8 @@ def _add_companions(
         # A second video must not be taken for the restored one.
         stream.disposition = int(template.disposition) & (~1 if plan.type == "video" else ~0)
         muxed.types.append(plan.type)
+        if plan.type == "audio" and plan.action == "copy" and plan.codec.startswith("pcm_"):
+            muxed.uncompressed.add(stream.index)
     if copied:
         feeds.insert(0, streams.PacketFeed(source, copied, origin, span))
     if kind.name in ("matroska", "webm", "avi"):

@@ -215,7 +215,7 @@ def _join_video(
         segments, part, kind, shape.info, shape.fps, streams_from=streams_from, span=span, alpha=alpha
     )
     tick = time_base_for([*muxed.times, muxed.end], kind.name, shape.fps)
-    verify(part, muxed, tick)
+    losses += verify(part, muxed, tick)
     losses += muxed.losses
     notes += muxed.notes
     _sync(part)

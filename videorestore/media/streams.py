@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, Literal
 
+from videorestore.errors import MediaWriteError
 from videorestore.media import probe
 from videorestore.media.pipe import run_ffmpeg
 
@@ -109,6 +110,9 @@ def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
         return Companion(**base, action="leave", reason="left out, its codec is not known")
     if stream.type == "audio":
         fits = codec in (_AVI_AUDIO if container == "avi" else supported)
+        if container == "avi" and codec == "aac" and not context.extradata:
+            # Sound of a transport stream describes itself in every packet, which AVI does not take.
+            fits = False
         if fits and not (container == "mov" and codec in ("opus", "vorbis", "flac")):
             return Companion(**base, action="copy")
         form = _AUDIO_FORM[container]
@@ -166,17 +170,54 @@ def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction)
 
     Sound before the origin of time was never heard: it only filled the decoder, and is not encoded again.
     """
-    container = "mp4" if plan.form == "mov_text" else "matroska"
-    arguments = ["-copyts", "-i", f"file:{os.path.abspath(source_path)}", "-map", f"0:{plan.index}"]
+    what = f"encode {plan.type} stream {plan.index} as {plan.form}"
+    try:
+        run_ffmpeg(_conversion(source_path, plan.index, plan, temporary, origin), what)
+    except MediaWriteError:
+        # Some builds of FFmpeg fail on some transport streams; PyAV reads them, and hands over a plain file.
+        extract = temporary + ".nut"
+        try:
+            _extract(source_path, plan.index, extract)
+            run_ffmpeg(_conversion(extract, 0, plan, temporary, origin), what)
+        finally:
+            if os.path.exists(extract):
+                os.remove(extract)
+    return temporary
+
+
+def _conversion(path: str, index: int, plan: Companion, temporary: str, origin: Fraction) -> list[str]:
+    arguments = ["-copyts", "-i", f"file:{os.path.abspath(path)}", "-map", f"0:{index}"]
     arguments += ["-map_metadata", "-1", "-map_chapters", "-1"]
     if plan.type == "audio":
-        arguments += ["-af", f"atrim=start={float(origin):.6f}"]
-        arguments += ["-c:a", plan.form, *(["-b:a", "192k"] if plan.form not in ("flac",) else [])]
+        arguments += ["-af", f"atrim=start={float(origin):.6f}", "-c:a", plan.form]
+        arguments += [] if plan.form == "flac" else ["-b:a", "192k"]
     else:
         arguments += ["-c:s", plan.form]
-    arguments += ["-avoid_negative_ts", "disabled", "-f", container, f"file:{os.path.abspath(temporary)}"]
-    run_ffmpeg(arguments, f"encode {plan.type} stream {plan.index} as {plan.form}")
-    return temporary
+    container = "mp4" if plan.form == "mov_text" else "matroska"
+    return [
+        *arguments,
+        "-avoid_negative_ts",
+        "disabled",
+        "-f",
+        container,
+        f"file:{os.path.abspath(temporary)}",
+    ]
+
+
+def _extract(path: str, index: int, target: str) -> None:
+    """Copy one stream into a file of its own."""
+    import av
+
+    with (
+        av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace") as source,
+        av.open(f"file:{os.path.abspath(target)}", "w", format="nut") as output,
+    ):
+        stream = source.streams[index]
+        copy = output.add_stream_from_template(stream, opaque=True)
+        for packet in source.demux(stream):
+            if packet.size and packet.pts is not None:
+                packet.stream = copy
+                output.mux(packet)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

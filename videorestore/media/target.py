@@ -35,17 +35,20 @@ class Target:
         File to write.
     container : str
         FFmpeg's name of the format.
+    options : dict, optional
+        Options of the muxer.
     """
 
-    def __init__(self, part: str, container: str) -> None:
+    def __init__(self, part: str, container: str, options: dict[str, str] | None = None) -> None:
         self.container: Any = None
         self._part = os.path.abspath(part)
         self._format = container
+        self._options = options or {}
 
     def __enter__(self) -> Target:
         import av
 
-        self.container = av.open(f"file:{self._part}", "w", format=self._format)
+        self.container = av.open(f"file:{self._part}", "w", format=self._format, options=self._options)
         return self
 
     def finish(self) -> None:

@@ -71,7 +71,7 @@ class VideoSource(Source):
             self._origin = probe.origin_of(container, chosen)
             self._container_facts = _container_facts(container, chosen)
             self._rates = ([fps] if fps else []) + _stated_rates(container, chosen)
-            self._tagged_end = _tagged_duration(chosen.metadata)
+            self._stated_end = _stated_end(container, chosen)
             sar = chosen.sample_aspect_ratio
             self._decoder = Decoder(path, self.stream, self._tick, _alpha_decoder(chosen))
             trusted = container.format.name not in _BARE
@@ -265,9 +265,9 @@ class VideoSource(Source):
 
     def _last_duration(self, times: list[Fraction], stamp: int) -> Fraction:
         """How long the last frame stays: what the file says, else as long as usual."""
-        if self._tagged_end is not None and self._policy == "pts":
-            # Matroska stores no duration of single frames, but the end of each stream.
-            rest = self._tagged_end - self._origin - times[-1]
+        if self._stated_end is not None and self._policy == "pts":
+            # Matroska stores no duration of single frames and MP4 those of decoding, but both the end of a stream.
+            rest = self._stated_end - self._origin - times[-1]
             if 0 < rest <= 4 * max([b - a for a, b in zip(times, times[1:])], default=rest):
                 return rest
         if stamp > 1 and self._policy != "rate":
@@ -401,9 +401,11 @@ def _alpha_decoder(stream: Any) -> str | None:
     return {"vp9": "libvpx-vp9", "vp8": "libvpx"}.get(stream.codec_context.name)
 
 
-def _tagged_duration(metadata: dict[str, str]) -> Fraction | None:
-    """End of a Matroska stream in seconds, from its DURATION tag."""
-    found = re.match(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", metadata.get("DURATION", ""))
+def _stated_end(container: Any, stream: Any) -> Fraction | None:
+    """End of a stream in seconds, where the file states it exactly."""
+    if "mov" in container.format.name and stream.duration and stream.start_time is not None:
+        return (int(stream.start_time) + int(stream.duration)) * Fraction(stream.time_base)
+    found = re.match(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
     if not found:
         return None
     hours, minutes, seconds = found.groups()

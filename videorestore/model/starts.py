@@ -182,13 +182,10 @@ def orient(x: Array, periodic: bool) -> Array:
     """
     if periodic:
         turned = (x - x[0]) % 1.0
-        later = turned[turned > 0]
-        gap = later.min()
-        if later[0] > 0.5:
-            gap = 1.0 - later.max()
+        if turned[turned > 0][0] > 0.5:
             turned = (1.0 - turned) % 1.0
-        shift = 0.5 * min(float(gap), 1.0 / np.unique(x).size)
-        return np.asarray(np.minimum(turned + shift, np.nextafter(1.0, 0.0)))
+        # Half of the gap around the end on each side of it.
+        return np.asarray(turned + 0.5 * (1.0 - turned.max()))
     # Equal first and last frames: the first that differs from them decides.
     end = x[-1] if x[-1] != x[0] else x[x != x[0]][0]
     return np.asarray(1.0 - x if x[0] > end else x)

@@ -56,6 +56,9 @@ _OPTIMISM = 1.8
 """The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
 _LEVEL_DOUBT = 0.6
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
+_REST_FACTOR, _REST_MARGIN = np.float32(1.15), np.float32(0.01)
+"""A place counts as resting where its misfit is less than so many times that of the motion, and so much noise."""
+_MODE = 0
 _INDEPENDENT = 1.7
 """Mean squared difference of independent noise after warping, in units of its variance."""
 
@@ -175,6 +178,13 @@ def _denoise(
     del pilot
     result, spread = guide, left
     planes, variance = planes[low:high], variance[low:high]
+    if _MODE:
+        if _MODE == 1:
+            planes, variance = PARTS
+        else:
+            # precision-weighted blend between own and temporal mean
+            a = np.float32(_MODE)
+            planes, variance = planes + a * (PARTS[0] - planes), variance + a * (PARTS[1] - variance)
     start, stop = start - low, stop - low
     for k in range(preset.passes):
         # The passes to come need the frames around; each pass gives up its outermost ones.
@@ -235,6 +245,8 @@ def _guide(
 
     parts = _each(along, range(low, high))
     done = [shrink_in_planes(mean, left, step=preset.step) for mean, left in parts]
+    global PARTS
+    PARTS = (np.stack([p[0] for p in parts]), np.stack([p[1] for p in parts]))
     return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
 
 
@@ -265,19 +277,24 @@ def _along_motion(
             single = forward[s - 1] if side == 1 else backward[s]
             flow = flow + (single if k == 1 else _remap(single, x, y, cv2.INTER_LINEAR))
             x, y = columns + flow[..., 0], rows + flow[..., 1]
-            warped = _remap(noisy[s], x, y, cv2.INTER_CUBIC)
             squared_difference(_remap(smooth[s], x, y, cv2.INTER_LINEAR), smooth[t], misfit)
-            fit = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
+            moved = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
+            squared_difference(smooth[s], smooth[t], misfit)
+            still = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
+            # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
+            rest = still <= _REST_FACTOR * moved + _REST_MARGIN * level
+            fit = np.where(rest, still, moved)
+            warped = _remap(noisy[s], np.where(rest, columns, x), np.where(rest, rows, y), cv2.INTER_CUBIC)
             accumulate(warped, fit, level, allowance, _SEVERITY, total, mass, squares, weight)
             if codec:
                 # By the luma: chroma is smooth after a codec, its samples are no measure.
                 np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
                 difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
                 add_tie(weight, difference, level, _INDEPENDENT, tied)
-    left: FloatArray = squares / np.square(mass)
+    left = np.asarray(squares / np.square(mass), dtype=np.float32)
     if codec:
-        common: FloatArray = tied / np.maximum(mass - np.float32(1), np.float32(1e-6))
-        left = left + common * (np.float32(1) - left)
+        common = tied / np.maximum(mass - np.float32(1), np.float32(1e-6))
+        left = np.asarray(left + common * (np.float32(1) - left), dtype=np.float32)
     return total / mass[..., None], left
 
 

@@ -210,6 +210,10 @@ def _best_of(
     first, second, start, old = first[box], second[box], start[box], residual[box]
     other = medium_flow(first, second, start=start)
     remaining = block_residual(first, second, other)
+    # On a small thing the flow may have slipped off its start again.
+    slipped = block_residual(first, second, start)
+    back = slipped < 0.8 * remaining
+    other, remaining = np.where(back[..., None], start, other), np.where(back, slipped, remaining)
     wins = remaining < 0.95 * old
     flow, residual = flow.copy(), residual.copy()
     flow[box] = np.where(wins[..., None], other, flow[box])

@@ -101,8 +101,11 @@ def interpolate(
     )
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
-    for number, target in enumerate(wanted):
-        made[number], sd[number] = _frame(window, float(target))
+    for number in np.argsort(wanted, kind="stable"):
+        made[number], sd[number] = _frame(window, float(wanted[number]))
+        if cache is None:
+            # Targets come in order of time: flows that lie behind are not needed again.
+            window.cache.drop_before(int(np.searchsorted(at, wanted[number])) - REACH)
     return Interpolated(frames=made, sd=sd)
 
 
