@@ -7,6 +7,7 @@ import numpy as np
 
 from tests.reference.patches import posterior as slow_posterior
 from tests.reference.patches import similar
+from videorestore.spatial import _kernels_linear as linear
 from videorestore.spatial import _kernels_patches as kernels
 from videorestore.spatial.patches import Groups, restore_patches
 
@@ -21,12 +22,12 @@ def test_small_systems_are_numpys() -> None:
     matrix = spd(m)
     factor = np.zeros((16, 16), np.float32)
     factor[:m, :m] = matrix
-    kernels.cholesky(factor, m, np.empty((4, 16), np.float32))
-    trace = kernels.trace_of_inverse(factor, m, np.zeros((16, 16), np.float32))
+    linear.cholesky(factor, m, np.empty((4, 16), np.float32))
+    trace = linear.trace_of_inverse(factor, m, np.zeros((16, 16), np.float32))
     np.testing.assert_allclose(trace, np.trace(np.linalg.inv(matrix.astype(float))), rtol=1e-4)
     right = np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32)
     expected = np.linalg.solve(matrix.astype(float), right[:m, :o])
-    kernels.solve(factor, m, right, o)
+    linear.solve(factor, m, right, o)
     np.testing.assert_allclose(right[:m, :o], expected, atol=1e-5)
 
 
@@ -34,12 +35,12 @@ def test_products_and_combinations_are_numpys() -> None:
     rng = np.random.default_rng(2)
     a, b = (rng.standard_normal((8, 64)).astype(np.float32) for _ in range(2))
     out = np.empty((8, 8), np.float32)
-    kernels.products(a, b, 8, 4, 64, False, out)
+    linear.products(a, b, 8, 4, 64, False, out)
     np.testing.assert_allclose(out[:, :4], a @ b[:4].T, atol=1e-4)
-    kernels.products(a, a, 8, 8, 64, True, out)
+    linear.products(a, a, 8, 8, 64, True, out)
     np.testing.assert_allclose(np.tril(out), np.tril(a @ a.T), atol=1e-4)
     total = np.zeros((3, 64), np.float32)
-    kernels.combine(out, a, 8, 3, 64, total)
+    linear.combine(out, a, 8, 3, 64, total)
     np.testing.assert_allclose(total, out[:, :3].T @ a, rtol=1e-3, atol=1e-3)
 
 

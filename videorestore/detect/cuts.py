@@ -33,7 +33,8 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
         others = [
             residual[j] for j in range(low, high) if j != k and not worthless[j] and not worthless[j - 1]
         ]
-        usual = float(np.median(others)) if others else 0.0
+        # Repeats among the steps around must not make an ordinary one look like a jump.
+        usual = float(np.percentile(others, 75)) if others else 0.0
         after_worthless = bool(worthless[k - 1])
         value = _behind(measures, worthless, k) if after_worthless else residual[k]
         across = measures.across[k]

@@ -198,7 +198,24 @@ def _cadence(repeats: NDArray[np.bool_]) -> int | None:
         full = phases > 0.6
         if (fresh | full).all() and full.any() and fresh.any():
             return period
+    # A slow film brought to a faster rate repeats frames all along, at almost even distances.
+    steps = np.diff(at)
+    even = float(np.mean(np.abs(steps - np.median(steps)) <= 1))
+    spread = float(at[-1] - at[0]) > 0.6 * len(repeats)
+    if spread and (
+        (even > 0.85 and np.median(steps) > 1) or (count > 0.25 * len(repeats) and _longest(repeats) <= 3)
+    ):
+        return max(2, round(len(repeats) / count))
     return None
+
+
+def _longest(flags: NDArray[np.bool_]) -> int:
+    """Length of the longest run of True."""
+    longest = run = 0
+    for flag in flags:
+        run = run + 1 if flag else 0
+        longest = max(longest, run)
+    return longest
 
 
 def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:

@@ -362,7 +362,8 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain)
         for b in (near, far)
     ]
-    agree = high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]
+    # Either most blocks have the same noise at all frequencies, or even the quietest have nearly as much of it.
+    agree = (high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]) or high[0.3] < 1.3 * high[0.05]
     fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 2.4 * far_high[0.5]
     if not agree and fresh and far_high[0.3] > 3.0:
         if middle[1] > 1.6 * middle[0] and high[0.3] > 0.5 * far_high[0.3]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.motion.flow import luma, medium_flow
-from videorestore.motion.warp import warp
+from videorestore.motion.warp import inside, warp
 from videorestore.spatial.membrane import blur
 
 _BASE = 14.0  # levels that a clean, calm picture never jumps by
@@ -168,10 +168,13 @@ def _convincing(
     left = excess
     own = luma(frame)
     for other in others:
-        seen = _lit_like(frame, warp(other, medium_flow(own, luma(other)), method="linear"))
+        way = medium_flow(own, luma(other))
+        seen = _lit_like(frame, warp(other, way, method="linear"))
         low = cv2.erode(seen, _CROSS).reshape(seen.shape)
         high = cv2.dilate(seen, _CROSS).reshape(seen.shape)
         left = np.minimum(left, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2))
+        # What a weaving film shows at its border may be outside of the other frame.
+        left = np.where(inside(way), left, np.float32(0))
     good &= np.bincount(flat, left.ravel(), count) > _EXPLAINED * np.bincount(flat, excess.ravel(), count)
     return [int(label) for label in np.nonzero(good)[0]]
 

@@ -44,7 +44,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         positions. ``auto`` tries all and keeps the one with the best density of held-out frames.
     hyper : {"pixel", "group", "shared"}
         ``pixel``: each pixel has its own signal and noise variance, and the alpha and the noise ratio of
-        the group that suits it (with at most ``n_groups`` pixels, its very own). ``group``: all of a group
+        the group that suits it (with at most ``n_groups`` pixels, its very own); positions follow the new
+        weights only if frames predict each other about as well as before. ``group``: all of a group
         alike. ``shared``: one set for all pixels.
     periodic : bool
         The curve is closed.
@@ -52,7 +53,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         For sampling; the fit itself is deterministic.
     optimizer : {"lbfgs", "scg"}
     max_iter : int
-        Steps of the joint search; later rounds take up to a quarter of it.
+        Steps of the joint search; later rounds take up to a fifth of it.
     tolerance : float
         Relative gain at which a search ends.
     n_groups, refits : int

@@ -52,13 +52,14 @@ _SEVERITY = 8.0
 """Pilots are smooth and show only a part of what differs: their misfit counts so many times."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
-_OPTIMISM = 1.8
+_OPTIMISM = 1.9
 """The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
 _LEVEL_DOUBT = 0.6
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
 _REST_FACTOR, _REST_MARGIN = np.float32(1.15), np.float32(0.01)
 """A place counts as resting where its misfit is less than so many times that of the motion, and so much noise."""
-_MODE = 0
+_MOVING_TRUST = 0.3
+"""How far patches take the mean along motion for data where all moves; 1 where all rests."""
 _INDEPENDENT = 1.7
 """Mean squared difference of independent noise after warping, in units of its variance."""
 
@@ -172,19 +173,14 @@ def _denoise(
     pilot = np.stack([p[0] for p in pilots])
     doubt = np.stack([p[1].mean(axis=0) for p in pilots])
     scale = float(1 / (basis[0].sum() if c == 3 else 1.0))
+    own = variance[start:stop]
     halo = preset.passes * preset.groups.reach
     low, high = max(0, start - halo), min(n, stop + halo)
-    guide, left = _guide(planes, pilot, doubt, variance, scale, preset, low, high, noise.codec)
+    guide, left, planes, variance = _guide(
+        planes, pilot, doubt, variance, scale, preset, low, high, noise.codec
+    )
     del pilot
     result, spread = guide, left
-    planes, variance = planes[low:high], variance[low:high]
-    if _MODE:
-        if _MODE == 1:
-            planes, variance = PARTS
-        else:
-            # precision-weighted blend between own and temporal mean
-            a = np.float32(_MODE)
-            planes, variance = planes + a * (PARTS[0] - planes), variance + a * (PARTS[1] - variance)
     start, stop = start - low, stop - low
     for k in range(preset.passes):
         # The passes to come need the frames around; each pass gives up its outermost ones.
@@ -196,8 +192,13 @@ def _denoise(
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
+    spread = spread[start:stop]
+    if preset.passes:
+        # Neighbouring frames share their data where they rest: their errors are not independent. Between none and
+        # all of the gain is what was measured.
+        spread = spread * np.sqrt(own / np.maximum(variance[start:stop], np.float32(1e-9)))
     mean = from_planes(result[start:stop], basis=basis)
-    spread = variance_from_planes(spread[start:stop], basis=basis)
+    spread = variance_from_planes(spread, basis=basis)
     doubtful = np.float32(_LEVEL_DOUBT * (noise.high - noise.low) ** 2)
     return mean, np.sqrt(np.float32(_OPTIMISM) * spread + doubtful)
 
@@ -231,23 +232,31 @@ def _guide(
     low: int,
     high: int,
     codec: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance ``(high - low, c, h, w)`` after the posterior along motion and cosine blocks on it."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The guide's mean and variance, and the data's for the patches, all ``(high - low, c, h, w)``."""
     forward, backward = _motion(pilot[:, 0], scale)
     noisy, smooth = (np.ascontiguousarray(np.moveaxis(p, 1, -1)) for p in (planes, pilot))
     level = variance.mean(axis=1)
 
-    def along(t: int) -> tuple[FloatArray, FloatArray]:
-        mean, left = _along_motion(
+    def along(t: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        mean, left, trust, own_share = _along_motion(
             noisy, smooth, level[t], _ALLOWANCE * doubt[t], forward, backward, t, preset.temporal, codec
         )
-        return to_planes(mean, basis=None), variance[t] * left
+        mean = to_planes(mean, basis=None)
+        # Patches take the frame's own noisy pixels where it moves, and the mean along motion where it rests:
+        # there nothing was interpolated.
+        data = planes[t] + trust * (mean - planes[t])
+        kept = np.square(1 - trust) + 2 * trust * (1 - trust) * own_share + np.square(trust) * left
+        return mean, variance[t] * left, data, variance[t] * kept
 
     parts = _each(along, range(low, high))
-    done = [shrink_in_planes(mean, left, step=preset.step) for mean, left in parts]
-    global PARTS
-    PARTS = (np.stack([p[0] for p in parts]), np.stack([p[1] for p in parts]))
-    return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
+    done = [shrink_in_planes(mean, left, step=preset.step) for mean, left, _, _ in parts]
+    return (
+        np.stack([d[0] for d in done]),
+        np.stack([d[1] for d in done]),
+        np.stack([p[2] for p in parts]),
+        np.stack([p[3] for p in parts]),
+    )
 
 
 def _along_motion(
@@ -260,13 +269,17 @@ def _along_motion(
     t: int,
     distance: int,
     codec: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean ``(h, w, c)`` of a frame and its neighbours, and the share ``(h, w)`` of the variance left."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Weighted mean ``(h, w, c)`` of a frame and its neighbours, and three maps ``(h, w)``.
+
+    These are the share of the variance that is left, how far patches may take the mean for data, and the share of
+    the mean that the frame's own noise has.
+    """
     n, h, w, _ = noisy.shape
     columns, rows = grid(h, w)
     total = noisy[t].copy()
     mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
-    weight, misfit, tied = (np.zeros((h, w), np.float32) for _ in range(3))
+    weight, misfit, tied, resting = (np.zeros((h, w), np.float32) for _ in range(4))
     for side in (1, -1):
         flow = np.zeros((h, w, 2), np.float32)
         x, y = columns, rows
@@ -286,16 +299,21 @@ def _along_motion(
             fit = np.where(rest, still, moved)
             warped = _remap(noisy[s], np.where(rest, columns, x), np.where(rest, rows, y), cv2.INTER_CUBIC)
             accumulate(warped, fit, level, allowance, _SEVERITY, total, mass, squares, weight)
+            resting += weight * rest
             if codec:
                 # By the luma: chroma is smooth after a codec, its samples are no measure.
                 np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
                 difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
                 add_tie(weight, difference, level, _INDEPENDENT, tied)
     left = np.asarray(squares / np.square(mass), dtype=np.float32)
+    own_share = np.asarray(1 / mass, dtype=np.float32)
+    others = np.maximum(mass - np.float32(1), np.float32(1e-6))
+    trust = np.asarray(_MOVING_TRUST + (1 - _MOVING_TRUST) * np.square(resting / others), dtype=np.float32)
     if codec:
-        common = tied / np.maximum(mass - np.float32(1), np.float32(1e-6))
+        common = tied / others
+        own_share = np.asarray(own_share + common * (1 - own_share), dtype=np.float32)
         left = np.asarray(left + common * (np.float32(1) - left), dtype=np.float32)
-    return total / mass[..., None], left
+    return total / mass[..., None], left, trust, own_share
 
 
 def _remap(image: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:

@@ -23,7 +23,7 @@ MOTION_BYTES = 420
 CURVE_BYTES = 60
 """The same for the curve engine."""
 
-MOTION_CORE = 40
+MOTION_CORE = 48
 CURVE_CORE = 600
 
 
@@ -67,7 +67,7 @@ def assemble(
     if steps.noise is not None:
         halo += engine.denoise_reach
     if steps.masks is not None:
-        halo += engine.inpaint_reach
+        halo += min(engine.inpaint_reach, steps.masks.reach)
     size = {"height": source.height, "width": source.width, "budget": budget}
     core = core_length(**size, halo=halo, bytes_per_pixel=MOTION_BYTES, at_most=MOTION_CORE)
     curve_core = core_length(**size, halo=halo, bytes_per_pixel=CURVE_BYTES, at_most=CURVE_CORE, at_least=8)

@@ -19,15 +19,17 @@ from videorestore.tasks.work import Progress, silent
 
 Job = Literal["denoise", "interpolate", "inpaint"]
 
-TRIAL_FRAMES = 41
-TRIAL_SIDE = 288
+TRIAL_FRAMES = 33
+TRIAL_SIDE = 240
 TRIAL_SHOTS = 8
 HIDE_EVERY = 4
-RISK_FRAMES = 48
-RISK_CORE = 6
-RISK_SIDE = 160
-CURVE_LEAD = 0.75
-"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB."""
+RISK_FRAMES = 40
+RISK_CORE = 5
+RISK_SIDE = 96
+CURVE_LEAD = 0.25
+NEGLIGIBLE = 0.02
+"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB; an
+error below this share of the noise counts as that share."""
 
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
@@ -83,7 +85,7 @@ def choose(
     fixed: str | None = None if options.model == "auto" else options.model
     order = sorted(range(len(good)), key=lambda k: -len(good[k]))
     tested = [k for k in order if len(good[k]) >= SHORTEST][: 1 if fixed else TRIAL_SHOTS]
-    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine(options.quality)}
+    engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:
         engines = {fixed: engines[fixed]}
     trials: dict[int, Trial] = {}
@@ -96,7 +98,8 @@ def choose(
         for step, k in enumerate(tested):
             progress("trying the models on the noise", step, len(tested))
             risks[k] = denoising_risks(source, good[k], noise)
-            picks[k] = "curve" if risks[k]["curve"] < CURVE_LEAD * risks[k]["motion"] else "motion"
+            lead = CURVE_LEAD * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
+            picks[k] = "curve" if risks[k]["curve"] < risks[k]["motion"] - lead else "motion"
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")

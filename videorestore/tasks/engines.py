@@ -97,7 +97,12 @@ class MotionEngine:
 
 @dataclass(frozen=True, slots=True)
 class CurveEngine:
-    """One electroGP through the frames, pixels in place."""
+    """One electroGP through the frames, pixels in place.
+
+    ``plain`` leaves it at the posterior of the curve; otherwise motion between the frames around has a say too.
+    """
+
+    plain: bool = False
 
     @property
     def denoise_reach(self) -> int:
@@ -134,7 +139,7 @@ class CurveEngine:
 
         fit = fit_curve(frames, times=times)
         x = fit.place(targets)
-        mean, sd = upsample(frames, times, targets, fit=fit)
+        mean, sd = fit.predict(frames, x) if self.plain else upsample(frames, times, targets, fit=fit)
         known = np.interp(times, fit.times, fit.x)
         return NewFrames(
             frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=np.asarray(known, np.float32)

@@ -14,6 +14,9 @@ from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
 
+SHORT, LONG = 6, 24
+"""Reach of masks that the program found, and of masks that were given."""
+
 _STILLS = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
 
 
@@ -32,6 +35,11 @@ class Masked:
 class MaskSource(Protocol):
     """Masks by frame number."""
 
+    @property
+    def reach(self) -> int:
+        """Frames on each side that are worth reading: a spot lasts a moment, a logo for ever."""
+        ...
+
     def touches(self, start: int, stop: int) -> bool:
         """Whether a pixel of these source frames may be masked."""
         ...
@@ -44,6 +52,11 @@ class MaskSource(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NanMasks:
     """Missing pixels are NaN in the array itself."""
+
+    @property
+    def reach(self) -> int:
+        """See `MaskSource.reach`."""
+        return LONG
 
     def touches(self, start: int, stop: int) -> bool:
         """Any frame may hold NaN."""
@@ -67,6 +80,11 @@ class ArrayMasks:
         masks = masks[None] if masks.ndim == 2 else masks
         return cls(bits=np.packbits(masks, axis=-1), width=masks.shape[-1])
 
+    @property
+    def reach(self) -> int:
+        """See `MaskSource.reach`."""
+        return LONG
+
     def touches(self, start: int, stop: int) -> bool:
         """Whether a mask of these frames has a white pixel."""
         part = self.bits if len(self.bits) == 1 else self.bits[start:stop]
@@ -87,6 +105,11 @@ class FoundMasks:
 
     noise_sd: float
     dust: bool = True
+
+    @property
+    def reach(self) -> int:
+        """See `MaskSource.reach`."""
+        return SHORT
 
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere."""
