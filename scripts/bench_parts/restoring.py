@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from bench_parts.denoising import FILTERS, Case, Pixels, add_noise, load, peers, psnr
+
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.media import SinkOptions, read, write
 
@@ -51,9 +51,13 @@ def restored(noisy: Pixels) -> tuple[Pixels, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder) / "in.mkv", Path(folder) / "out.npy"
         durations = (Fraction(1, 25),) * len(noisy)
-        write(Clip(frames=noisy, times=times, durations=durations, info=info), source, SinkOptions(codec="ffv1"))
+        write(
+            Clip(frames=noisy, times=times, durations=durations, info=info), source, SinkOptions(codec="ffv1")
+        )
         command = [sys.executable, "-m", "videorestore", "restore", str(source), "-o", str(output)]
-        done = subprocess.run([*command, "--json", "--progress", "none"], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "--json", "--progress", "none"], cwd=ROOT, capture_output=True, text=True
+        )
         if done.returncode not in (0, 5):
             raise RuntimeError(done.stderr.strip())
         return np.asarray(read(output).frames), json.loads(done.stdout)

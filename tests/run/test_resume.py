@@ -38,7 +38,18 @@ def clip(tmp_path_factory):
 
 
 def command(clip, output, *more):
-    return [sys.executable, "-m", "videorestore", "upsample", str(clip), "-o", str(output), *OPTIONS, *SMALL, *more]
+    return [
+        sys.executable,
+        "-m",
+        "videorestore",
+        "upsample",
+        str(clip),
+        "-o",
+        str(output),
+        *OPTIONS,
+        *SMALL,
+        *more,
+    ]
 
 
 def run(clip, output, *more):
@@ -84,7 +95,11 @@ def test_interrupted_leaves_no_output_and_says_130(clip, tmp_path):
     output = tmp_path / "out.mkv"
     folder = tmp_path / "out.mkv.work"
     process = subprocess.Popen(
-        command(clip, output, "--jobs", "2"), cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command(clip, output, "--jobs", "2"),
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     wait_for(lambda: process.poll() is not None or any(folder.glob("0*.json")))
     process.send_signal(signal.SIGINT)

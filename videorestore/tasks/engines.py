@@ -14,6 +14,9 @@ from videorestore.tasks.options import Quality
 
 Clock = NDArray[np.float64]
 
+CONTESTED = 24
+"""Most new frames for which the curve is weighed against motion, place by place: that takes seconds for each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NewFrames:
@@ -59,9 +62,9 @@ class MotionEngine:
     @property
     def denoise_reach(self) -> int:
         """Frames on each side that denoising reads."""
-        from videorestore.motion import denoise
+        from videorestore.motion.denoise import reach
 
-        return denoise.REACH
+        return reach(self.quality)
 
     @property
     def inpaint_reach(self) -> int:
@@ -139,7 +142,8 @@ class CurveEngine:
 
         fit = fit_curve(frames, times=times)
         x = fit.place(targets)
-        mean, sd = fit.predict(frames, x) if self.plain else upsample(frames, times, targets, fit=fit)
+        plain = self.plain or len(targets) > CONTESTED
+        mean, sd = fit.predict(frames, x) if plain else upsample(frames, times, targets, fit=fit)
         known = np.interp(times, fit.times, fit.x)
         return NewFrames(
             frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=np.asarray(known, np.float32)
