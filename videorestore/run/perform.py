@@ -37,6 +37,9 @@ from videorestore.tasks.work import Progress, Work, silent
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
+PIECE_MEMORY = 4 << 30
+"""Bytes that one piece may take where the user names no limit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
@@ -121,7 +124,7 @@ def _in_memory(
     verb: str, plan: Plan, source: Any, options: Common, progress: Progress, started: float
 ) -> Outcome:
     with _open(source, options) as opened:
-        work = plan(opened, options, memory.budget(options.max_memory), progress)
+        work = plan(opened, options, _share(options), progress)
         builder = _builder(verb, work, started)
         pictures: list[Samples] = []
         sds: list[FloatArray] = []
@@ -249,9 +252,15 @@ def _findings(work: Work, damage: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _share(options: Common) -> int:
-    """Memory for one piece when several are made at once."""
-    jobs = options.jobs or workers.cores()
-    return memory.budget(options.max_memory) // max(1, jobs)
+    """Memory for one piece. It decides where pieces are cut, so it depends neither on the machine nor on --jobs."""
+    return options.max_memory // 2 if options.max_memory > 0 else PIECE_MEMORY
+
+
+def _processes(work: Work, options: Common, pieces: int) -> int:
+    """How many processes may work at once: as asked, as many as there are cores, as memory allows."""
+    asked = options.jobs or workers.cores()
+    fitting = memory.budget(options.max_memory) // max(1, work.piece_bytes)
+    return int(max(1, min(asked, pieces, fitting)))
 
 
 def _make_all(
@@ -268,7 +277,7 @@ def _make_all(
     todo = [p.index for p in work.pieces if not folder.done(p.index)]
     done = total - sum(counts[k] for k in todo)
     progress(work.verb, done, total)
-    jobs = min(options.jobs or workers.cores(), max(1, len(todo)))
+    jobs = _processes(work, options, len(todo))
     arguments = [(assignment, k) for k in todo]
     if options.cluster is not None:
         stream = workers.spread_on_cluster(piecework.make_piece, arguments, options.cluster)
@@ -299,7 +308,7 @@ def _dry(verb: str, work: Work, output: str, options: Common, started: float) ->
             "pieces": len(work.pieces),
             "estimate": {
                 "disk_mb": round(need / 1e6, 1),
-                "memory_mb": round(memory.budget(options.max_memory) / 1e6),
+                "memory_mb": round(work.piece_bytes * _processes(work, options, len(work.pieces)) / 1e6),
                 "time_s": round(
                     work.seconds() / max(1, min(options.jobs or workers.cores(), len(work.pieces))), 1
                 ),

@@ -15,16 +15,18 @@ from videorestore.tasks.options import Common
 from videorestore.tasks.pieces import core_length
 from videorestore.tasks.pipeline import CONTEXT, Restoration, Steps, plan_pieces
 from videorestore.tasks.scan import Scan
+from videorestore.tasks.tiles import MARGIN, SIDE
 from videorestore.tasks.timeline import Slot
 
-MOTION_BYTES = 420
-"""Bytes that the motion engine holds for each pixel of each frame it reads, measured."""
+FRAME_BYTES = 60
+"""Bytes that a piece holds for each pixel of each frame that it reads: pixels, result, sd, and copies of them."""
 
-CURVE_BYTES = 60
-"""The same for the curve engine."""
+PART_BYTES = 5000
+"""Bytes that an engine needs besides for each pixel of the part of the picture at hand, measured."""
 
 MOTION_CORE = 48
 CURVE_CORE = 600
+"""Most frames that a piece makes."""
 
 
 def identity_slots(scan: Scan) -> tuple[Slot, ...]:
@@ -68,9 +70,10 @@ def assemble(
         halo += engine.denoise_reach
     if steps.masks is not None:
         halo += min(engine.inpaint_reach, steps.masks.reach)
-    size = {"height": source.height, "width": source.width, "budget": budget}
-    core = core_length(**size, halo=halo, bytes_per_pixel=MOTION_BYTES, at_most=MOTION_CORE)
-    curve_core = core_length(**size, halo=halo, bytes_per_pixel=CURVE_BYTES, at_most=CURVE_CORE, at_least=8)
+    part = PART_BYTES * min(source.height * source.width, (SIDE + 2 * MARGIN) ** 2)
+    size = {"height": source.height, "width": source.width, "budget": budget - part}
+    core = core_length(**size, halo=halo, bytes_per_pixel=FRAME_BYTES, at_most=MOTION_CORE, at_least=4)
+    curve_core = core_length(**size, halo=halo, bytes_per_pixel=FRAME_BYTES, at_most=CURVE_CORE, at_least=8)
     pieces = plan_pieces(
         scan.shots, choice.models, steps.missing, core=core, curve_core=curve_core, halo=halo
     )
@@ -97,6 +100,8 @@ def assemble(
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
         losses=(*decoding_losses(scan), *losses),
         span=span_of(scan),
+        piece_bytes=part
+        + FRAME_BYTES * source.height * source.width * max(p.read_stop - p.read_start for p in pieces),
     )
 
 

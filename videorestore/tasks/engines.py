@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.options import Quality
+from videorestore.tasks.tiles import by_parts
 
 Clock = NDArray[np.float64]
 
@@ -79,7 +80,10 @@ class MotionEngine:
         """See `Engine.denoise`."""
         from videorestore.motion.denoise import denoise
 
-        mean, sd = denoise(frames, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+        def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+
+        mean, sd = by_parts(part, frames, stop - start)
         return mean, sd, None
 
     def inpaint(

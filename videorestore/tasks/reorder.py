@@ -45,6 +45,7 @@ class Reordering:
     findings: dict[str, Any]
     losses: tuple[str, ...] = ()
     span: Span | None = None
+    piece_bytes: int = 0
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""

@@ -82,7 +82,7 @@ class Work(Protocol):
 
     ``findings`` go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
     ``losses`` are lines for stderr that make the exit status 5. ``span`` is the part of the source's time that
-    the output covers, None where it is all of it.
+    the output covers, None where it is all of it. ``piece_bytes`` is the memory that one piece needs.
     """
 
     @property
@@ -97,6 +97,8 @@ class Work(Protocol):
     def losses(self) -> tuple[str, ...]: ...
     @property
     def span(self) -> Span | None: ...
+    @property
+    def piece_bytes(self) -> int: ...
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""

@@ -1,0 +1,67 @@
+"""Large frames in overlapping parts, so that an engine's working memory does not grow with the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from videorestore.clip import FloatArray
+
+SIDE = 512
+MARGIN = 48
+RAMP = 24
+"""Side of a part, what it sees around itself, and over how many pixels neighbouring parts fade into each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A part along one axis: ``start`` to ``stop`` is read, and ``weights`` say how far each pixel counts."""
+
+    start: int
+    stop: int
+    weights: FloatArray
+
+
+def spans(length: int, side: int = SIDE) -> Iterator[Span]:
+    """Parts of an axis whose weights add up to one everywhere."""
+    count = max(1, -(-length // side))
+    edges = [length * k // count for k in range(count + 1)]
+    for a, b in zip(edges[:-1], edges[1:]):
+        low, high = max(0, a - MARGIN), min(length, b + MARGIN)
+        place = np.arange(low, high, dtype=np.float32) + 0.5
+        rise = np.ones_like(place) if a == 0 else np.clip((place - a) / (2 * RAMP) + 0.5, 0, 1)
+        fall = np.ones_like(place) if b == length else np.clip((b - place) / (2 * RAMP) + 0.5, 0, 1)
+        yield Span(start=low, stop=high, weights=np.minimum(rise, fall))
+
+
+Engine = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def by_parts(
+    engine: Engine, frames: FloatArray, count: int, side: int = SIDE
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and sd of an engine, part by part.
+
+    Parameters
+    ----------
+    engine : callable
+        From frames ``(n, h, w, c)`` to the mean and the sd of ``count`` of them.
+    frames : ndarray, shape (n, height, width, c)
+    count : int
+        Frames that the engine gives.
+    """
+    height, width = frames.shape[1:3]
+    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN:
+        return engine(frames)
+    mean = np.zeros((count, *frames.shape[1:]), np.float32)
+    sd = np.zeros_like(mean)
+    for row in spans(height, side):
+        for column in spans(width, side):
+            part = np.ascontiguousarray(frames[:, row.start : row.stop, column.start : column.stop])
+            m, s = engine(part)
+            weight = (row.weights[:, None] * column.weights[None, :])[None, :, :, None]
+            mean[:, row.start : row.stop, column.start : column.stop] += weight * m
+            sd[:, row.start : row.stop, column.start : column.stop] += weight * s
+    return mean, sd
