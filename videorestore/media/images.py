@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -106,9 +107,9 @@ class _StillSource(Source):
             picture = picture.astype(np.float32)
         return from_rgb(picture, self._format)
 
+    @abstractmethod
     def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
         """Planes of a frame (None where it is missing) and the name of its file."""
-        raise NotImplementedError
 
     def _status(self, number: int) -> Status:
         return "good"
