@@ -135,7 +135,8 @@ def test_cluster_gives_the_same_pixels_though_a_worker_dies(clip, undisturbed, t
     )
     workers = []
     try:
-        wait_for(address_file.exists)
+        # The file is there before it is whole.
+        wait_for(lambda: address_file.exists() and address_file.read_text().rstrip().endswith("}"))
         address = json.loads(address_file.read_text())["address"]
         for _ in range(2):
             workers.append(
