@@ -110,13 +110,6 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
     return start, stop
 
 
-def luma(pixels: FloatArray) -> FloatArray:
-    """Luma of working pixels, shape (h, w)."""
-    if pixels.shape[-1] == 1:
-        return np.ascontiguousarray(pixels[..., 0])
-    return np.asarray(pixels @ np.array([0.299, 0.587, 0.114], np.float32), np.float32)
-
-
 def shrink(image: FloatArray, side: int) -> FloatArray:
     """The image with its longest side at most ``side``, by area averages."""
     h, w = image.shape[:2]
