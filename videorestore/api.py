@@ -215,7 +215,7 @@ def _either(parse: Callable[[str], Any], convert: Callable[[Any], Any]) -> Calla
     return lambda value: parse(value) if isinstance(value, str) else convert(value)
 
 
-def _frames(value: Iterable[int] | int) -> tuple[int, ...]:
+def _frames(value: Iterable[int] | int) -> tuple[int | Span, ...]:
     numbers = [value] if isinstance(value, (int, np.integer)) else list(value)
     return notation.parse_frames(",".join(str(int(number)) for number in numbers)) if numbers else ()
 

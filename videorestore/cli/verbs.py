@@ -76,14 +76,14 @@ def _fill(parser: argparse.ArgumentParser) -> None:
         "--missing",
         metavar="auto|LIST",
         type=Value(notation.parse_frames, auto=True),
-        help="frames that exist but are worthless: 7 or 50-54 or 7,50-54; auto (default) finds black, garbage, "
+        help="frames that exist but are worthless: 7 or 50-54 or 7,50-54 or 12.5s-13s; auto (default) finds black, garbage, "
         "corrupt and frozen ones and gaps in numbering or times",
     )
     group.add_argument(
         "--insert",
         metavar="LIST",
         type=Value(notation.parse_insertions),
-        help="frames that are absent: 5@50 is five new ones after frame 50; ?@50 lets the program count",
+        help="frames that are absent: 5@50 is five new ones after frame 50 (or 5@2.5s); ?@50 lets the program count",
     )
     group.add_argument(
         "--max-sd",

@@ -9,7 +9,8 @@ from videorestore.media.source import Source
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.count import count_absent
-from videorestore.tasks.options import FillOptions, Insertion
+from videorestore.tasks.moments import Place, frames_named, places_named
+from videorestore.tasks.options import FillOptions
 from videorestore.tasks.pipeline import Restoration, Steps
 from videorestore.tasks.scan import Scan, scan
 from videorestore.tasks.timeline import Gap, has_room, usual_step, with_insertions
@@ -22,12 +23,14 @@ LONGEST_GAP = 240
 def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
     progress("counting frames", 0, 0)
-    check_numbers(options, len(source.index()))
-    found = scan(source, options.span, progress, without=frozenset(options.missing or ()))
-    missing = worthless_frames(found, options.missing)
+    index = source.index()
+    listed = None if options.missing is None else frames_named(options.missing, index)
+    insertions = places_named(options.insert, index)
+    check_numbers(listed, insertions, len(index))
+    found = scan(source, options.span, progress, without=frozenset(listed or ()))
+    missing = worthless_frames(found, listed)
     choice = choose(source, found, options, "interpolate", found.noise, progress, avoid=missing)
-    insertions = options.insert
-    if options.missing is None and not insertions:
+    if listed is None and not insertions:
         insertions = time_gaps(found)
     gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
 
@@ -66,16 +69,16 @@ def unsure_places(
     return places
 
 
-def check_numbers(options: FillOptions, n: int) -> None:
+def check_numbers(listed: tuple[int, ...] | None, insertions: tuple[Place, ...], n: int) -> None:
     """Frame numbers beyond the clip are wrong usage, found before any work."""
-    beyond = [i for i in options.missing or () if not 0 <= i < n]
+    beyond = [i for i in listed or () if not 0 <= i < n]
     if beyond:
         raise InputError(
             f"--missing must name frames of the clip (0 to {n - 1}), got {beyond[0]}; count from 0."
         )
-    if options.missing is not None and len(set(options.missing)) >= n:
+    if listed is not None and len(set(listed)) >= n:
         raise InputError(f"some frames must be good to fill from, all {n} are missing; check --missing.")
-    for insertion in options.insert:
+    for insertion in insertions:
         if not 0 <= insertion.after < n - 1:
             raise InputError(
                 f"--insert must name a frame with a successor (0 to {n - 2}), got {insertion.after}; count from 0."
@@ -96,7 +99,7 @@ def worthless_frames(found: Scan, listed: tuple[int, ...] | None) -> frozenset[i
     return missing
 
 
-def time_gaps(found: Scan) -> tuple[Insertion, ...]:
+def time_gaps(found: Scan) -> tuple[Place, ...]:
     """Holes in the presentation times of a clip whose rate is otherwise even."""
     times = found.times
     if len(times) < 4:
@@ -109,12 +112,12 @@ def time_gaps(found: Scan) -> tuple[Insertion, ...]:
     for i, (a, b) in enumerate(zip(times[:-1], times[1:])):
         count = round((b - a) / step) - 1
         if 1 <= count <= LONGEST_GAP:
-            gaps.append(Insertion(after=found.start + i, count=count))
+            gaps.append(Place(after=found.start + i, count=count))
     return tuple(gaps)
 
 
 def resolve_insertions(
-    source: Source, found: Scan, insertions: tuple[Insertion, ...], progress: Progress
+    source: Source, found: Scan, insertions: tuple[Place, ...], progress: Progress
 ) -> tuple[tuple[Gap, ...], list[dict[str, Any]], tuple[str, ...]]:
     """Counts of all insertions; ``?`` is estimated, with its probability."""
     gaps: list[Gap] = []

@@ -44,52 +44,61 @@ def parse_frame(text: str) -> int:
     return int(text)
 
 
-def parse_frames(text: str) -> tuple[int, ...]:
-    """A LIST of frames, sorted and without repeats.
+def parse_frames(text: str) -> tuple[int | Span, ...]:
+    """A LIST of frames, sorted and without repeats; stretches of time, both ends included, stand behind them.
 
     >>> parse_frames("7,50-53")
     (7, 50, 51, 52, 53)
+    >>> parse_frames("7,12.5s-13s")
+    (7, Span(start=Fraction(25, 2), stop=Fraction(13, 1), in_seconds=True))
     """
     frames: set[int] = set()
+    stretches: list[Span] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not _NUMBER.fullmatch(first) or (dash and not _NUMBER.fullmatch(last)):
+        ends = [_end(end) for end in ((first, last) if dash else (first,))]
+        kinds = {type(end) for end in ends}
+        if len(kinds) != 1 or not kinds <= {int, Fraction}:
             raise InputError(
-                f"a list of frames must look like 7 or 50-54 or 7,50-54, got {text!r}; write it so."
+                f"a list of frames must look like 7 or 50-54 or 7,50-54 or 12.5s-13s, got {text!r}; write it so."
             )
-        low, high = int(first), int(last) if dash else int(first)
-        if high < low:
-            raise InputError(f"a run of frames must go upwards, got {part.strip()!r}; write {high}-{low}.")
-        if high - low >= _MOST_FRAMES:
-            raise InputError(
-                f"a run of frames must hold at most {_MOST_FRAMES} frames, got {part.strip()!r}; use --range."
-            )
-        frames.update(range(low, high + 1))
-    return tuple(sorted(frames))
+        low, high = ends[0], ends[-1]
+        if high < low:  # type: ignore[operator]
+            raise InputError(f"a run of frames must go upwards, got {part.strip()!r}; write {last}-{first}.")
+        if isinstance(low, int) and isinstance(high, int):
+            if high - low >= _MOST_FRAMES:
+                raise InputError(
+                    f"a run of frames must hold at most {_MOST_FRAMES} frames, got {part.strip()!r}; use --range."
+                )
+            frames.update(range(low, high + 1))
+        elif isinstance(low, Fraction) and isinstance(high, Fraction):
+            stretches.append(Span(start=low, stop=high, in_seconds=True))
+    return (*sorted(frames), *stretches)
 
 
 def parse_insertions(text: str) -> tuple[Insertion, ...]:
-    """Absent frames: ``K@N`` is K new frames after frame N, ``?@N`` lets the program count them.
+    """Absent frames: ``K@N`` is K new frames after frame N, ``?@N`` lets the program count them; N may be a time.
 
     >>> parse_insertions("5@50")
     (Insertion(after=50, count=5),)
     """
-    found: dict[int, Insertion] = {}
+    found: dict[int | Fraction, Insertion] = {}
     for part in text.split(","):
         count, at, after = part.strip().partition("@")
-        if not at or not (count == "?" or _NUMBER.fullmatch(count)) or not _NUMBER.fullmatch(after):
+        place = _end(after)
+        counted = count == "?" or _NUMBER.fullmatch(count)
+        if not at or not counted or not isinstance(place, (int, Fraction)):
             raise InputError(
-                f"frames to insert must look like 5@50 (five after frame 50) or ?@50, got {text!r}; write it so."
+                f"frames to insert must look like 5@50 (five after frame 50) or ?@50 or 5@2.5s, got {text!r}; write it so."
             )
         number = None if count == "?" else int(count)
         if number == 0:
             raise InputError(
                 f"the number of frames to insert must be at least 1, got {part.strip()!r}; leave it out."
             )
-        place = int(after)
         if place in found:
             raise InputError(
-                f"each place must be named once, got frame {place} twice in {text!r}; add the counts up."
+                f"each place must be named once, got {after} twice in {text!r}; add the counts up."
             )
         found[place] = Insertion(after=place, count=number)
     return tuple(found[place] for place in sorted(found))

@@ -16,9 +16,12 @@ Switch = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insertion:
-    """Frames that are absent: ``count`` new ones after frame ``after``; None lets the program decide."""
+    """Frames that are absent: ``count`` new ones after frame ``after``; None lets the program decide.
 
-    after: int
+    ``after`` may be a time in seconds from the start: the frame that is shown then.
+    """
+
+    after: int | Fraction
     count: int | None
 
 
@@ -99,9 +102,9 @@ class DenoiseOptions(Common):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillOptions(Common):
-    """``missing`` is None for auto, else frame numbers; ``insert`` lists absent frames."""
+    """``missing`` is None for auto, else frame numbers and stretches of time; ``insert`` lists absent frames."""
 
-    missing: tuple[int, ...] | None = None
+    missing: tuple[int | Span, ...] | None = None
     insert: tuple[Insertion, ...] = ()
     max_sd: float | None = None
 
