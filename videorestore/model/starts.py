@@ -68,7 +68,8 @@ def _graph(distance: Array, k: int) -> csr_array:
     rows = np.concatenate([i, j, tree.row, tree.col])
     cols = np.concatenate([j, i, tree.col, tree.row])
     key = np.unique(rows * n + cols)
-    rows, cols = key // n, key % n
+    # The shortest paths of SciPy before 1.15 take 32-bit indices only.
+    rows, cols = (key // n).astype(np.int32), (key % n).astype(np.int32)
     return csr_array(coo_array((length[rows, cols], (rows, cols)), shape=(n, n)))
 
 
