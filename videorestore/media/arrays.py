@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,6 +25,19 @@ def array_format(dtype: np.dtype[Any], channels: int) -> PixelFormat:
     return PixelFormat(
         model=model, depth=depth, alpha=channels in (2, 4), matrix="gbr" if model == "rgb" else "unknown"
     )
+
+
+# What NumPy raises on a header that is not one; it reads it with Python's own tokenizer.
+_BROKEN = (
+    OSError,
+    ValueError,
+    EOFError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    tokenize.TokenError,
+)
 
 
 class ArraySource(Source):
@@ -86,7 +100,7 @@ class ArraySource(Source):
         """A ``.npy`` file; only the frames that are asked for are read."""
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError) as error:
+        except _BROKEN as error:
             raise MediaReadError(
                 f"{path} must be an array saved by NumPy, got: {str(error).splitlines()[0]}; save it again."
             ) from error
