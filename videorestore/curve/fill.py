@@ -7,7 +7,8 @@ believe and how far off the result is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -28,7 +29,16 @@ _WINDOW = 5.0
 """Sigma of the window in which errors of hidden frames are averaged, in pixels."""
 
 _AROUND = 12
-"""Frames on either side of a gap that are denoised with it."""
+"""Frames on either side of a gap that are denoised with it, and as many more as twice the gap is long."""
+
+_SPREAD = 6
+"""Between frames that are hidden for trial where no frame is missing."""
+
+_NEARER = 0.4
+"""Squared error of a frame between two that follow each other, over that of a hidden frame between its neighbours."""
+
+_DOUBT = 0.03
+"""Share of the noise variance by which the level of the noise may be off."""
 
 
 def fill(
@@ -73,8 +83,8 @@ def fill(
         fit = fit_curve(frames, times=clock, missing=wanted.tolist(), sigma=sigma)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
-    for run in _runs(np.unique(wanted)):
-        mean, deviation = _fill_run(frames, fit, clock, clock[run])
+    runs = _runs(np.unique(wanted))
+    for run, (mean, deviation) in zip(runs, _fill_gaps(frames, fit, [clock[run] for run in runs])):
         for j, number in enumerate(run):
             at = np.flatnonzero(wanted == number)
             made[at], sd[at] = mean[j], deviation[j]
@@ -120,9 +130,12 @@ def upsample(
     for k in np.flatnonzero(same):
         made[k] = frames[int(position[k])]
     new = np.flatnonzero(~same)
-    for before in np.unique(position[new]):
-        part = new[position[new] == before]
-        made[part], sd[part] = _fill_run(frames, fit, clock, wanted[part], within=True)
+    parts = [new[position[new] == before] for before in np.unique(position[new])]
+    parts = [part[np.argsort(wanted[part], kind="stable")] for part in parts]
+    if parts:
+        found = _fill_gaps(frames, fit, [wanted[part] for part in parts], within=True)
+        for part, (mean, deviation) in zip(parts, found):
+            made[part], sd[part] = mean, deviation
     return made, sd
 
 
@@ -169,58 +182,82 @@ def _runs(numbers: _Ints) -> list[_Ints]:
     return np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
 
 
-def _fill_run(
-    frames: Any, fit: CurveFit, clock: _Doubles, targets: _Doubles, *, within: bool = False
-) -> tuple[FloatArray, FloatArray]:
-    """Frames at the times of one gap.
+def _fill_gaps(
+    frames: Any, fit: CurveFit, gaps: Sequence[_Doubles], *, within: bool = False
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Frames at the times of some gaps, each between two frames of the fit.
 
+    Gaps whose neighbourhoods touch share the denoised frames and the judgement of the two opinions.
     ``within`` says that no frame is missing: the errors of hidden frames are then those of a step twice as long.
     """
-    left = int(np.searchsorted(fit.times, targets[0], side="right")) - 1
-    low, high = max(0, left + 1 - _AROUND), min(len(fit.rows), left + 1 + _AROUND)
-    near = np.arange(low, high)
-    window = np.stack([np.asarray(frames[int(fit.rows[k])], np.float32) for k in near])
-    clean, left_over = _cleaned(window, fit)
-    own, own_sd = _curve_frames(frames, fit, targets, ())
-    moved = _moved(clean, fit.times[near], targets)
-    if moved is None:
-        return own, own_sd
-    length = 1 if within else len(targets)
-    errors = _contest(frames, fit, near, clean, left_over, left - low, length)
-    if errors is None:
-        apart = np.abs(own - moved) / 2
-        deviation = np.sqrt(np.square(own_sd) + np.square(apart))
-        return np.asarray((own + moved) / 2, np.float32), np.asarray(deviation, np.float32)
-    position = np.clip(np.arange(len(targets)) * length // max(1, len(targets)), 0, length - 1)
-    curve_error, moved_error = errors[0][position], errors[1][position]
-    if within:
-        shrink = np.float32(0.4)
-        curve_error, moved_error = shrink * curve_error, shrink * moved_error
-    weight = np.square(curve_error) / (np.square(curve_error) + np.square(moved_error) + 1e-6)
-    weight = weight[..., None].astype(np.float32)
-    mean = weight * moved + (1 - weight) * own
-    apart = weight * (1 - weight) * np.square(moved - own)
-    variance = weight * moved_error[..., None] + (1 - weight) * curve_error[..., None] + 0.25 * apart
-    return mean.astype(np.float32), np.sqrt(variance + 0.05).astype(np.float32)
+    own = _curve_frames(frames, fit, np.concatenate(gaps))
+    starts = np.cumsum([0, *(len(g) for g in gaps)])
+    lefts = [int(np.searchsorted(fit.times, g[0], side="right")) - 1 for g in gaps]
+    results: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for near, members in _neighbourhoods(len(fit.rows), lefts, [1 if within else len(g) for g in gaps]):
+        window = np.stack([np.asarray(frames[int(fit.rows[k])], np.float32) for k in near])
+        times = fit.times[near]
+        shared = fit if len(near) == len(fit.rows) else None
+        clean, left_over = _cleaned(window, times, fit.noise_sd, shared)
+        trials: dict[int, _Trial | None] = {}
+        for k in members:
+            part = slice(int(starts[k]), int(starts[k + 1]))
+            mean, sd = own[0][part], own[1][part]
+            moved = _moved(clean, times, gaps[k])
+            if moved is not None:
+                length = 1 if within else len(gaps[k])
+                if length not in trials:
+                    local = [lefts[j] - int(near[0]) for j in members]
+                    hidden = _hideouts(len(near), length, [] if within else local)
+                    trials[length] = _try(window, times, clean, left_over, fit.noise_sd, hidden, length)
+                trial = trials[length]
+                if trial is None:
+                    sd = np.sqrt(np.square(sd) + np.square(mean - moved) / 4)
+                    mean = (mean + moved) / 2
+                else:
+                    mean, sd = trial.settle(mean, moved, lefts[k] - int(near[0]), within)
+            results[k] = (np.asarray(mean, np.float32), np.asarray(sd, np.float32))
+    return [results[k] for k in range(len(gaps))]
 
 
-def _cleaned(window: FloatArray, fit: CurveFit) -> tuple[FloatArray, float]:
+def _neighbourhoods(
+    n: int, lefts: Sequence[int], lengths: Sequence[int]
+) -> Iterator[tuple[_Ints, list[int]]]:
+    """Stretches of frames around gaps, with the numbers of the gaps in each; gaps come in order."""
+    low, high, members = 0, -1, list[int]()
+    for k, (left, length) in enumerate(zip(lefts, lengths)):
+        reach = _AROUND + 2 * length
+        first, last = max(0, left + 1 - reach), min(n, left + 1 + reach)
+        if members and first > high:
+            yield np.arange(low, high), members
+            members = []
+        if not members:
+            low = first
+        members.append(k)
+        high = max(high, last)
+    if members:
+        yield np.arange(low, high), members
+
+
+def _cleaned(
+    window: FloatArray, times: _Doubles, noise_sd: float, fit: CurveFit | None
+) -> tuple[FloatArray, float]:
     """The window without noise, and the mean variance of the error that stays."""
-    if fit.noise_sd <= _NOISY or len(window) < 4:
+    if noise_sd <= _NOISY or len(window) < 4:
         return window, 0.0
     from videorestore.curve.denoise import denoise
 
-    mean, sd, _ = denoise(window, sigma=fit.noise_sd)
+    if fit is None:
+        fit = fit_curve(window, times=times, sigma=noise_sd)
+    mean, sd, _ = denoise(window, sigma=noise_sd, fit=fit)
     return np.asarray(mean), float(np.square(sd).mean())
 
 
-def _curve_frames(
-    frames: Any, fit: CurveFit, targets: _Doubles, hide: Sequence[int]
-) -> tuple[FloatArray, FloatArray]:
-    """The curve at some times, without hidden frames; noise that it leaves is shrunk in space."""
+def _curve_frames(frames: Any, fit: CurveFit, targets: _Doubles) -> tuple[FloatArray, FloatArray]:
+    """The curve at some times; noise that it leaves is shrunk in space."""
     from videorestore.spatial.dct import shrink
 
-    mean, sd = fit.predict(frames, fit.place(targets), hide=hide)
+    mean, sd = fit.predict(frames, fit.place(targets))
     if fit.noise_sd > _NOISY:
         for k in range(len(mean)):
             mean[k], sd[k] = shrink(mean[k], sd[k])
@@ -237,30 +274,117 @@ def _moved(window: FloatArray, times: _Doubles, targets: _Doubles) -> FloatArray
     return np.asarray(interpolate(window[keep], times[keep], targets).frames, np.float32)
 
 
-def _contest(
-    frames: Any, fit: CurveFit, near: _Ints, clean: FloatArray, left_over: float, left: int, length: int
-) -> tuple[FloatArray, FloatArray] | None:
-    """Mean squared errors ``(length, height, width)`` of both opinions on hidden runs on either side of the gap."""
-    tests = []
-    for first in (left - length - 1, left + 3):
-        if first >= 2 and first + length <= len(near) - 2 and not first <= left < first + length:
-            tests.append(np.arange(first, first + length))
-    if not tests:
+def _hideouts(n: int, length: int, gaps: Sequence[int]) -> list[int]:
+    """Where runs of frames are hidden for trial: beside every gap, or, without gaps, spread over the stretch.
+
+    ``gaps`` are the frames before them. Two frames stay between a hidden run and the next one, a gap or an end.
+    """
+    places: list[int] = []
+    wanted = [p for g in gaps for p in (g - length - 1, g + 3)] if gaps else list(range(2, n, _SPREAD))
+    for first in sorted(wanted):
+        free = all(not first - 2 < g + 1 < first + length + 2 for g in gaps)
+        if 2 <= first <= n - 2 - length and free and (not places or first >= places[-1] + length + 2):
+            places.append(first)
+    return places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Trial:
+    """Both opinions on hidden runs of frames.
+
+    Attributes
+    ----------
+    first : list of int
+        Where the runs begin.
+    curve, moved : ndarray, shape (runs, length, height, width)
+        Squared errors of the opinions, averaged around every pixel.
+    own, other : ndarray, shape (runs, length, height, width, channels)
+        What they said, less the truth.
+    floor : float
+        Error of the truth itself, which is denoised.
+    factor : float
+        Variance of the result over what these errors say, by the noisy frames.
+    """
+
+    first: list[int]
+    curve: FloatArray
+    moved: FloatArray
+    own: FloatArray
+    other: FloatArray
+    floor: float
+    factor: float = 1.0
+
+    def settle(
+        self, own: FloatArray, moved: FloatArray, left: int, within: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """The mixture of both opinions on the frames of a gap, and its sd."""
+        weight, variance = self.mixed(left)
+        count, length = len(own), len(weight)
+        position = np.clip(np.arange(count) * length // max(1, count), 0, length - 1)
+        share = weight[position][..., None]
+        # Half a step instead of two halves: what motion misses grows a little slower than with the square.
+        variance = (np.float32(_NEARER) if within else np.float32(1)) * variance[position]
+        variance = np.float32(self.factor) * (variance + np.float32(self.floor)) + np.float32(0.02)
+        return share * moved + (1 - share) * own, np.broadcast_to(np.sqrt(variance)[..., None], own.shape)
+
+    def mixed(self, left: int) -> tuple[FloatArray, FloatArray]:
+        """Weight of motion and squared error of the mixture, each (length, height, width), near a frame."""
+        near = np.argsort([abs(f - left) for f in self.first], kind="stable")[:2]
+        curve, moved = self.curve[near].mean(axis=0), self.moved[near].mean(axis=0)
+        floor = np.float32(self.floor + 0.02)
+        weight = np.square(curve + floor)
+        weight /= weight + np.square(moved + floor)
+        rest = weight[None, ..., None] * self.other[near] + (1 - weight[None, ..., None]) * self.own[near]
+        square = np.square(rest).mean(axis=(0, 4))
+        return weight, np.stack([cv2.GaussianBlur(s, (0, 0), _WINDOW) for s in square])
+
+
+def _try(
+    window: FloatArray,
+    times: _Doubles,
+    clean: FloatArray,
+    floor: float,
+    noise_sd: float,
+    first: list[int],
+    length: int,
+) -> _Trial | None:
+    """Hide runs of frames of a stretch, all at once, and let both opinions make them from the rest.
+
+    The rest is denoised anew: frames that were denoised together with the hidden ones would give these away.
+    """
+    hidden = np.array([f + j for f in first for j in range(length)], np.int64)
+    rest = np.setdiff1d(np.arange(len(window)), hidden)
+    if not first or len(rest) < 4:
         return None
-    height, width = clean.shape[1:3]
-    curve_error = np.zeros((length, height, width), np.float32)
-    moved_error = np.zeros_like(curve_error)
-    for test in tests:
-        rest = np.setdiff1d(np.arange(len(near)), test)
-        targets = fit.times[near[test]]
-        own, _ = _curve_frames(frames, fit, targets, fit.rows[near[test]].tolist())
-        moved = _moved(clean[rest], fit.times[near[rest]], targets)
-        if moved is None:
-            return None
-        for j, k in enumerate(test):
-            for total, guess in ((curve_error, own[j]), (moved_error, moved[j])):
-                square = np.square(guess - clean[k]).mean(axis=2)
-                total[j] += cv2.GaussianBlur(square, (0, 0), _WINDOW) / len(tests)
-    # Both opinions share the errors of the denoised frames that they are judged by.
-    floor = np.float32(0.02 + left_over)
-    return curve_error + floor, moved_error + floor
+    fit = fit_curve(window[rest], times=times[rest], sigma=noise_sd if noise_sd > _NOISY else None)
+    near, _ = _cleaned(window[rest], times[rest], noise_sd, fit)
+    moved = _moved(near, times[rest], times[hidden])
+    if moved is None:
+        return None
+    own, _ = _curve_frames(window[rest], fit, times[hidden])
+    shape = (len(first), length, *window.shape[1:])
+    errors = []
+    for guess in (own, moved):
+        square = np.square(guess - clean[hidden]).mean(axis=3)
+        errors.append(np.stack([cv2.GaussianBlur(s, (0, 0), _WINDOW) for s in square]).reshape(shape[:4]))
+    trial = _Trial(
+        first=first,
+        curve=errors[0],
+        moved=errors[1],
+        own=(own - clean[hidden]).reshape(shape),
+        other=(moved - clean[hidden]).reshape(shape),
+        floor=floor,
+    )
+    if noise_sd <= _NOISY:
+        return trial
+    # The noise of a hidden frame is independent of what was made without it: it shows the error as it is.
+    claimed, actual = 0.0, 0.0
+    for k, start in enumerate(first):
+        weight, variance = trial.mixed(start)
+        at = slice(k * length, (k + 1) * length)
+        mean = weight[..., None] * moved[at] + (1 - weight[..., None]) * own[at]
+        claimed += float(variance.mean()) + floor
+        actual += float(np.square(window[hidden[at]] - mean).mean()) - noise_sd**2
+    doubt = _DOUBT * noise_sd**2 * len(first)
+    factor = (max(actual, 0.0) + doubt) / (claimed + doubt)
+    return replace(trial, factor=float(np.clip(factor, 0.5, 4)))
