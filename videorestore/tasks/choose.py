@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from videorestore.clip import FloatArray
+from videorestore.errors import InputError
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
@@ -30,6 +31,9 @@ CURVE_LEAD = 0.25
 NEGLIGIBLE = 0.02
 """The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB; an
 error below this share of the noise counts as that share."""
+
+FEWEST = 3
+"""Frames without which there is no curve at all."""
 
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
@@ -84,6 +88,9 @@ def choose(
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
     fixed: str | None = None if options.model == "auto" else options.model
     order = sorted(range(len(good)), key=lambda k: -len(good[k]))
+    total = sum(len(g) for g in good)
+    if fixed == "curve" and total < FEWEST:
+        raise InputError(f"a curve needs at least {FEWEST} good frames, got {total}; use --model auto.")
     tested = [k for k in order if len(good[k]) >= SHORTEST][: 1 if fixed else TRIAL_SHOTS]
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:

@@ -19,7 +19,7 @@ SIDE = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The likeliest number of absent frames, its probability, and the probability of every number."""
+    """The number of absent frames that is best within one, its probability, and the probability of every number."""
 
     count: int
     probability: float
@@ -46,6 +46,7 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], SIDE) for i in numbers])
     chances = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
     progress("counting absent frames", 1, 1)
-    best = int(np.argmax(chances))
+    # The count that is most surely right within one; among equals the likelier.
+    best = int(np.argmax(np.convolve(chances, [1.0, 1.05, 1.0], "same")))
     table = {k: float(p) for k, p in enumerate(chances) if p >= 5e-4}
     return Count(count=best, probability=float(chances[best]), table=table)

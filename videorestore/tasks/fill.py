@@ -78,6 +78,8 @@ def check_numbers(listed: tuple[int, ...] | None, insertions: tuple[Place, ...],
         )
     if listed is not None and len(set(listed)) >= n:
         raise InputError(f"some frames must be good to fill from, all {n} are missing; check --missing.")
+    if insertions and n < 2:
+        raise InputError(f"--insert needs two frames to put new ones between, got {n}; give more frames.")
     for insertion in insertions:
         if not 0 <= insertion.after < n - 1:
             raise InputError(
