@@ -23,6 +23,9 @@ _HALO = 24
 _SMALL = 12_000_000
 """Clips with fewer values are also filtered with large blocks."""
 
+_AT_ONCE = 2_000_000
+"""Values that are brought through the curve at once."""
+
 _LOST = 1.5
 """Error variance of the spatial pilot over its claim: thresholds lose detail that the claim does not count."""
 
@@ -82,6 +85,8 @@ def denoise(
         )
     if not strength >= 0:
         raise InputError(f"strength must be >= 0, got {strength}; 1 is the posterior mean.")
+    from videorestore.spatial.dct import from_planes, variance_from_planes
+
     n, height, width, channels = frames.shape
     mean = np.empty(frames.shape, np.float32) if out is None else out
     sd = np.empty(frames.shape, np.float32) if out_sd is None else out_sd
@@ -100,33 +105,45 @@ def denoise(
             top, bottom = max(0, y0 - _HALO), min(height, y1 + _HALO)
             left, right = max(0, x0 - _HALO), min(width, x1 + _HALO)
             noisy = np.array(frames[:, top:bottom, left:right], np.float32)
-            inner = (slice(None), slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
+            rows, columns = slice(y0 - top, y1 - top), slice(x0 - left, x1 - left)
             if level <= 0:
-                mean[:, y0:y1, x0:x1] = noisy[inner]
+                mean[:, y0:y1, x0:x1] = noisy[:, rows, columns]
                 sd[:, y0:y1, x0:x1] = 0
                 continue
-            columns = _columns(fit.shape, top, bottom, left, right)
-            flat = noisy.reshape(n, -1)
-            along, spread = weights.apply(flat, columns)
-            result, deviation = _restore(
-                noisy, along.reshape(noisy.shape), spread.reshape(noisy.shape), level, large=large
-            )
-            mean[:, y0:y1, x0:x1] = result[inner]
-            sd[:, y0:y1, x0:x1] = deviation[inner]
+            data, pilot = _pilot(noisy, *_along(weights, fit.shape, noisy, top, left), level)
+            del noisy
+            values, variance = _filtered(data, pilot, level, large=large)
+            mean[:, y0:y1, x0:x1] = from_planes(values[..., rows, columns])
+            deviation = np.sqrt(variance_from_planes(variance[..., rows, columns]))
+            sd[:, y0:y1, x0:x1] = _calibrated(deviation, level)
     return mean, sd, DenoiseInfo(noise_sd=level, x=fit.x, fit=fit)
 
 
-def _columns(shape: tuple[int, int, int], top: int, bottom: int, left: int, right: int) -> NDArray[np.intp]:
-    """Numbers of the pixels of a rectangle in a flattened frame."""
-    height, width, channels = shape
-    index = np.arange(height * width * channels, dtype=np.intp).reshape(shape)
-    return index[top:bottom, left:right].ravel()
-
-
-def _restore(
-    noisy: FloatArray, along: FloatArray, spread: FloatArray, level: float, *, large: bool
+def _along(
+    weights: Any, shape: tuple[int, int, int], noisy: FloatArray, top: int, left: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Spatial posterior of a tile.
+    """Posterior mean and sd along the curve for a rectangle of pixels, some rows at a time.
+
+    Pixels are independent of each other here, and double precision is held for few of them only.
+    """
+    n, rows, columns, channels = noisy.shape
+    width = shape[1]
+    mean, sd = np.empty_like(noisy), np.empty_like(noisy)
+    across = np.arange(left * channels, (left + columns) * channels, dtype=np.intp)
+    step = max(1, _AT_ONCE // max(1, n * columns * channels))
+    for y in range(0, rows, step):
+        stop = min(rows, y + step)
+        start = np.arange(top + y, top + stop, dtype=np.intp)[:, None] * (width * channels)
+        part = (n, stop - y, columns, channels)
+        m, s = weights.apply(noisy[:, y:stop].reshape(n, -1), (start + across).ravel())
+        mean[:, y:stop], sd[:, y:stop] = m.reshape(part), s.reshape(part)
+    return mean, sd
+
+
+def _pilot(
+    noisy: FloatArray, along: FloatArray, spread: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """First guess of a tile.
 
     Parameters
     ----------
@@ -134,37 +151,42 @@ def _restore(
         Data, posterior mean along the curve and its sd.
     level : float
         Sd of the noise.
-    large : bool
-        Also filter with large blocks.
+
+    Returns
+    -------
+    data, pilot : ndarray, shape (n, c, h, w)
+        Data and guess as planes.
     """
-    from videorestore.spatial.dct import (
-        from_planes,
-        shrink_in_planes,
-        to_planes,
-        variance_from_planes,
-        variance_to_planes,
-    )
+    from videorestore.spatial.dct import shrink_in_planes, to_planes, variance_to_planes
 
     data = to_planes(noisy)
-    n, channels = data.shape[:2]
     noise = np.full(data.shape[1:], level * level, np.float32)
-    curve = to_planes(along)
-    curve_variance = variance_to_planes(np.square(spread))
     pilot = np.empty_like(data)
-    for i in range(n):
+    for i in range(len(data)):
         # Two opinions on every frame: the curve's, and that of the frame alone. The curve's is trusted as far as
         # it explains the data around.
         own, own_variance = shrink_in_planes(data[i], noise)
-        smooth, smooth_variance = shrink_in_planes(curve[i], curve_variance[i])
+        claimed = variance_to_planes(np.square(spread[i]))
+        smooth, smooth_variance = shrink_in_planes(to_planes(along[i]), claimed)
         misfit = np.square(smooth - data[i]).mean(axis=0)
         misfit = np.maximum(cv2.blur(misfit, (7, 7), borderType=cv2.BORDER_REFLECT) - level * level, 0)
         a = smooth_variance.mean(axis=0) + misfit
         b = _LOST * own_variance.mean(axis=0)
         trust = b / (a + b + 1e-9)
         pilot[i] = trust * smooth + (1 - trust) * own
-    mean, variance = np.empty_like(data), np.empty_like(data)
-    for k in range(channels):
-        field = np.broadcast_to(noise[k], data[:, k].shape)
+    return data, pilot
+
+
+def _filtered(
+    data: FloatArray, pilot: FloatArray, level: float, *, large: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Spatial posterior mean and variance of the planes of a tile; ``large`` also filters with large blocks.
+
+    The mean takes the place of the pilot, which is not needed again.
+    """
+    mean, variance = pilot, np.empty_like(data)
+    for k in range(data.shape[1]):
+        field = np.broadcast_to(np.float32(level * level), data[:, k].shape)
         first, _ = wiener(data[:, k], pilot[:, k], field)
         mean[:, k], variance[:, k] = wiener(data[:, k], first, field)
         if large:
@@ -173,8 +195,7 @@ def _restore(
             )
             mean[:, k] = (mean[:, k] + wide) / 2
             variance[:, k] = (variance[:, k] + wide_variance) / 2
-    deviation = np.sqrt(variance_from_planes(variance))
-    return from_planes(mean), _calibrated(deviation, level)
+    return mean, variance
 
 
 def _calibrated(deviation: FloatArray, level: float) -> FloatArray:

@@ -9,6 +9,9 @@ from pathlib import Path
 from videorestore.errors import MediaWriteError
 from videorestore.tasks.work import OutputShape
 
+PARENT = 320 << 20
+"""Bytes of the process that plans and hands out pieces, while others make them."""
+
 
 def available() -> int:
     """Free memory in bytes, as far as the system tells; half of all of it where it does not."""

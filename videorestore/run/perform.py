@@ -28,7 +28,7 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.report.record import RecordBuilder
-from videorestore.run import memory, piecework, workers
+from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import join_sd
 from videorestore.run.store import WorkFolder, describe
@@ -84,12 +84,14 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
         outcome = Outcome(record=record, losses=tuple(losses))
     else:
         plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
-        if output is None:
-            outcome = _in_memory(verb, plan, source, options, progress, started)
-        elif not isinstance(source, str):
-            outcome = _array_to_file(verb, plan, source, output, options, progress, started)
-        else:
-            outcome = _file_to_file(verb, plan, source, output, options, progress, started)
+        # One job is one core: without a number all threads of all libraries help.
+        with workers.threads(1 if options.jobs == 1 else 0):
+            if output is None:
+                outcome = _in_memory(verb, plan, source, options, progress, started)
+            elif not isinstance(source, str):
+                outcome = _array_to_file(verb, plan, source, output, options, progress, started)
+            else:
+                outcome = _file_to_file(verb, plan, source, output, options, progress, started)
     return outcome
 
 
@@ -184,7 +186,7 @@ def _file_to_file(
         )
         encoding_for(output, shape, sink_options)
         if options.cluster is not None:
-            workers.check_cluster(options.cluster)
+            cluster.check_cluster(options.cluster)
         if options.dry_run:
             work = plan(opened, options, _share(options), progress)
             return _dry(verb, work, output, options, started)
@@ -197,8 +199,8 @@ def _file_to_file(
         else:
             try:
                 work = plan(opened, options, _share(options), progress)
-                need = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
-                memory.check_disk(folder.path, need)
+                jobs = _processes(work, options, len(work.pieces))
+                memory.check_disk(folder.path, _disk_need(work, output, options, jobs))
             except VideoRestoreError:
                 folder.remove()
                 raise
@@ -234,6 +236,8 @@ def _file_to_file(
     damage = [entry for n in notes for entry in n["damage"]]
     record = builder.build(_findings(work, damage), workers=count)
     record["input"], record["output"] = source, output
+    record["estimate"] = _estimate(work, output, options, count)
+    remarks = (*_short_of_memory(work, options), *remarks)
     if remarks:
         record["notes"] = list(remarks)
     if losses:
@@ -259,8 +263,31 @@ def _share(options: Common) -> int:
 def _processes(work: Work, options: Common, pieces: int) -> int:
     """How many processes may work at once: as asked, as many as there are cores, as memory allows."""
     asked = options.jobs or workers.cores()
-    fitting = memory.budget(options.max_memory) // max(1, work.piece_bytes)
+    # A single worker is this process itself; several stand beside it.
+    room = memory.budget(options.max_memory) - memory.PARENT
+    fitting = room // max(1, work.piece_bytes)
     return int(max(1, min(asked, pieces, fitting)))
+
+
+def _memory_need(work: Work, jobs: int) -> int:
+    """Bytes that all processes of a run need at once."""
+    return jobs * work.piece_bytes + (memory.PARENT if jobs > 1 else 0)
+
+
+def _disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
+    """Bytes on the disk of OUTPUT while the run lasts."""
+    encoded = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
+    return encoded + jobs * int(getattr(work, "piece_disk", 0))
+
+
+def _short_of_memory(work: Work, options: Common) -> tuple[str, ...]:
+    """What is said where one piece already needs more than the user allows."""
+    if not 0 < options.max_memory < work.piece_bytes:
+        return ()
+    return (
+        f"--max-memory {options.max_memory / 1e6:.0f} MB cannot be kept: frames of this size need about "
+        f"{work.piece_bytes / 1e6:.0f} MB",
+    )
 
 
 def _make_all(
@@ -280,7 +307,7 @@ def _make_all(
     jobs = _processes(work, options, len(todo))
     arguments = [(assignment, k) for k in todo]
     if options.cluster is not None:
-        stream = workers.spread_on_cluster(piecework.make_piece, arguments, options.cluster)
+        stream = cluster.spread(assignment, todo, folder, options.cluster)
     elif jobs > 1:
         stream = workers.spread(piecework.make_piece, arguments, jobs)
     else:
@@ -298,21 +325,25 @@ def _doubts(indices: list[int]) -> tuple[str, ...]:
     return (f"{len(indices)} frames of the output are guesses that little supports: {shown}",)
 
 
+def _estimate(work: Work, output: str, options: Common, jobs: int) -> dict[str, float]:
+    """Time, memory and disk of a run, before it."""
+    return {
+        "disk_mb": round(_disk_need(work, output, options, jobs) / 1e6, 1),
+        "memory_mb": round(_memory_need(work, jobs) / 1e6),
+        "time_s": round(work.seconds() / jobs, 1),
+    }
+
+
 def _dry(verb: str, work: Work, output: str, options: Common, started: float) -> Outcome:
-    need = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
-    record = _builder(verb, work, started).build(
-        {
-            **work.findings,
-            "dry_run": True,
-            "n_frames": work.shape.n_frames,
-            "pieces": len(work.pieces),
-            "estimate": {
-                "disk_mb": round(need / 1e6, 1),
-                "memory_mb": round(work.piece_bytes * _processes(work, options, len(work.pieces)) / 1e6),
-                "time_s": round(
-                    work.seconds() / max(1, min(options.jobs or workers.cores(), len(work.pieces))), 1
-                ),
-            },
-        }
-    )
-    return Outcome(record=record, losses=work.losses)
+    jobs = _processes(work, options, len(work.pieces))
+    findings = {
+        **work.findings,
+        "dry_run": True,
+        "n_frames": work.shape.n_frames,
+        "pieces": len(work.pieces),
+        "estimate": _estimate(work, output, options, jobs),
+    }
+    notes = _short_of_memory(work, options)
+    if notes:
+        findings["notes"] = list(notes)
+    return Outcome(record=_builder(verb, work, started).build(findings), losses=work.losses)

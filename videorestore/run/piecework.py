@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
 from videorestore.report.record import frame_fact
-from videorestore.run.store import WorkFolder
-from videorestore.tasks.work import Made, Piece, Progress, Work, silent
+from videorestore.run.store import WorkFolder, no_room
+from videorestore.tasks.pipeline import Restoration
+from videorestore.tasks.work import Made, Progress, Work, silent
 
 PREVIEW_SIDE = 960
 PREVIEWS = 48
@@ -64,17 +66,48 @@ def sd_picture(made: Made) -> FloatArray:
     return np.zeros((made.frame.height, made.frame.width, made.frame.format.colours), np.float32)
 
 
+class ArrayFile:
+    """A ``.npy`` file of float32 maps, written one after the other; it gets its name when it is whole."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._path = path
+        self._part = path.with_name(path.name + ".part")
+        self._count = count
+        self._stream: BinaryIO | None = None
+
+    def append(self, picture: FloatArray) -> None:
+        """Write the next map ``(height, width, channels)``."""
+        try:
+            if self._stream is None:
+                self._stream = self._part.open("wb")
+                header = {"descr": "<f4", "fortran_order": False, "shape": (self._count, *picture.shape)}
+                np.lib.format.write_array_header_1_0(self._stream, header)
+            self._stream.write(np.ascontiguousarray(picture, "<f4").data)
+        except OSError as error:
+            raise no_room(error) from error
+
+    def finish(self) -> None:
+        """Close the file and name it."""
+        assert self._stream is not None
+        try:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
+            self._part.replace(self._path)
+        except OSError as error:
+            raise no_room(error) from error
+
+
 @dataclass(slots=True)
 class _Collector:
     """Takes down what passes by on its way into the segment."""
 
     first: int
     stride: int
-    want_sd: bool
     want_previews: bool
+    sds: ArrayFile | None = None
     fresh: int = 0
     facts: list[dict[str, Any]] = field(default_factory=list)
-    sds: list[FloatArray] = field(default_factory=list)
     previews: dict[str, Samples] = field(default_factory=dict)
 
     def _shown(self, index: int, made: Made) -> bool:
@@ -89,7 +122,7 @@ class _Collector:
         for made in frames:
             index = self.first + len(self.facts)
             self.facts.append(note_of(made, index))
-            if self.want_sd:
+            if self.sds is not None:
                 self.sds.append(sd_picture(made))
             if self.want_previews and self._shown(index, made):
                 self.previews[f"after_{index}"] = preview(made.frame)
@@ -123,12 +156,6 @@ def preview(frame: Frame) -> Samples:
     return small(np.ascontiguousarray(rgb[..., :3]))
 
 
-def first_index(work: Work, piece: Piece) -> int:
-    """Number of the first output frame of a piece."""
-    counts = work.output_counts()
-    return sum(counts[: piece.index])
-
-
 def make_piece(assignment: Assignment, number: int, progress: Progress = silent) -> int:
     """Make one piece and store it whole. Returns the number of its frames."""
     work, index = _planned(assignment.output, WorkFolder(assignment.output).stamp())
@@ -148,17 +175,21 @@ def store_piece(
     """Make one piece from an open source."""
     piece = work.pieces[number]
     folder = WorkFolder(assignment.output)
+    counts = work.output_counts()
+    if isinstance(work, Restoration):
+        work = replace(work, scratch=str(folder.path))
+    sds = ArrayFile(folder.sd_path(piece.index), counts[piece.index]) if assignment.sd else None
     collector = _Collector(
-        first=first_index(work, piece),
+        first=sum(counts[: piece.index]),
         stride=max(1, -(-work.shape.n_frames // PREVIEWS)),
-        want_sd=assignment.sd,
         want_previews=assignment.previews,
+        sds=sds,
     )
     frames = collector.through(work.make(source, piece, progress))
     path = str(folder.segment(piece.index))
     write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
-    if assignment.sd:
-        save_array(folder.sd_path(piece.index), np.stack(collector.sds))
+    if sds is not None:
+        sds.finish()
     if assignment.previews:
         _add_befores(collector, source)
         folder.save_previews(piece.index, collector.previews)
@@ -174,11 +205,3 @@ def _add_befores(collector: _Collector, source: Source) -> None:
             frame = next(iter(source.frames(fact["source"], fact["source"] + 1)), None)
             if frame is not None:
                 collector.previews[f"before_{fact['index']}"] = preview(frame)
-
-
-def save_array(path: Path, array: Samples) -> None:
-    """Write an array whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as stream:
-        np.save(stream, array)
-    part.replace(path)

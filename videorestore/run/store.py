@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -24,15 +25,22 @@ _NOT_PIXELS = {"jobs", "cluster", "max_memory", "report", "overwrite", "resume",
 _SAMPLE = 1 << 20
 
 
-def fingerprint(path: str) -> str:
-    """Digest of a file or of a folder's listing: names, sizes, times and some content."""
+def fingerprint(path: str, *, times: bool = True) -> str:
+    """Digest of a file, of a folder's listing or of what a pattern matches: names, sizes and some content.
+
+    ``times`` also takes the times of change in, which a copy on another machine need not share.
+    """
     digest = hashlib.sha256()
     target = Path(path)
-    files = sorted(target.iterdir()) if target.is_dir() else [target]
+    if target.is_dir():
+        files = sorted(target.iterdir())
+    else:
+        files = [target] if target.exists() else [Path(p) for p in sorted(glob.glob(path))]
     for file in files:
         with contextlib.suppress(OSError):
             facts = file.stat()
-            digest.update(f"{file.name}|{facts.st_size}|{facts.st_mtime_ns}".encode())
+            stamp = f"|{facts.st_mtime_ns}" if times else ""
+            digest.update(f"{file.name}|{facts.st_size}{stamp}".encode())
     if target.is_file():
         with target.open("rb") as stream:
             digest.update(stream.read(_SAMPLE))
@@ -107,10 +115,19 @@ class WorkFolder:
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(part, path)
+            self._sync()
         except OSError as error:
-            raise MediaWriteError(
-                f"the disk must have room for the work folder, got: {error.strerror}; free some space and run again."
-            ) from error
+            raise no_room(error) from error
+
+    def _sync(self) -> None:
+        """Make names last: after a power cut a piece that counts as done must be there, content and all."""
+        if os.name != "posix":
+            return
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
     def save_plan(self, work: Work, index: FrameIndex) -> None:
         """Keep the plan and the frame index, so that every worker and a resumed run do exactly the same."""
@@ -149,7 +166,10 @@ class WorkFolder:
         return self.facts_path(index).exists()
 
     def save_facts(self, index: int, facts: list[dict[str, Any]]) -> None:
-        """Complete a piece."""
+        """Complete a piece; what belongs to it reaches the disk before the facts that vouch for it."""
+        for path in (self.segment(index), self.sd_path(index), self.previews_path(index)):
+            if path.exists():
+                _flush(path)
         self._write(self.facts_path(index), json.dumps(facts).encode())
 
     def load_facts(self, index: int) -> list[dict[str, Any]]:
@@ -159,12 +179,49 @@ class WorkFolder:
     def save_previews(self, index: int, previews: dict[str, np.ndarray]) -> None:
         """Keep the small pictures of a piece."""
         part = self.previews_path(index).with_suffix(".part.npz")
-        np.savez(part, **previews)  # type: ignore[arg-type]
-        os.replace(part, self.previews_path(index))
+        try:
+            np.savez(part, **previews)  # type: ignore[arg-type]
+            os.replace(part, self.previews_path(index))
+        except OSError as error:
+            raise no_room(error) from error
+
+    def give_away(self, index: int) -> dict[str, bytes]:
+        """The files of a finished piece by name; they are deleted here."""
+        names = [f"{index:06d}.mkv", f"{index:06d}.mkv.times", f"{index:06d}.sd.npy"]
+        names += [f"{index:06d}.npz", f"{index:06d}.json"]
+        files: dict[str, bytes] = {}
+        for name in names:
+            path = self.path / name
+            if path.exists():
+                files[name] = path.read_bytes()
+                path.unlink()
+        return files
+
+    def adopt(self, index: int, files: dict[str, bytes]) -> None:
+        """Store the files of a piece that another machine made; its facts come last."""
+        last = self.facts_path(index).name
+        for name in sorted(files, key=lambda name: name == last):
+            self._write(self.path / name, files[name])
 
     def remove(self) -> None:
         """Forget everything."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def no_room(error: OSError) -> MediaWriteError:
+    """What a failed write to the work folder is told as."""
+    return MediaWriteError(
+        f"the disk must have room for the work folder, got: {error.strerror}; free some space and run again."
+    )
+
+
+def _flush(path: Path) -> None:
+    """Bring the content of a file to the disk, whoever wrote it."""
+    try:
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise no_room(error) from error
 
 
 def _alive(pid: int) -> bool:

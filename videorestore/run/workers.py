@@ -1,12 +1,13 @@
-"""Spreading pieces over processes of this machine or over a cluster."""
+"""Spreading pieces over processes of this machine."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from videorestore.errors import InputError, VideoRestoreError
+from videorestore.errors import VideoRestoreError
 
 TRIES = 3
 """How often a piece is given out before its failure counts."""
@@ -31,7 +32,28 @@ def limit_threads(count: int) -> None:
     threadpoolctl.threadpool_limits(count)
 
 
-def _alone(function: Callable[..., Any], *args: Any) -> Any:
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let BLAS, OpenCV and Numba use so many threads for a while; 0 leaves them alone."""
+    if count <= 0:
+        yield
+        return
+    import cv2
+    import numba
+    import threadpoolctl
+
+    before = cv2.getNumThreads(), numba.get_num_threads()
+    try:
+        with threadpoolctl.threadpool_limits(count):
+            cv2.setNumThreads(count)
+            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+            yield
+    finally:
+        cv2.setNumThreads(before[0])
+        numba.set_num_threads(before[1])
+
+
+def alone(function: Callable[..., Any], *args: Any) -> Any:
     """Run in a worker that shares the machine with its sisters: one thread each."""
     limit_threads(1)
     return function(*args)
@@ -65,36 +87,4 @@ def spread(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], j
 
 
 def _numbered(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
-    return k, _alone(function, *args)
-
-
-def _client(address: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise InputError(
-            "--cluster needs Dask, which is not installed; run: pip install 'videorestore[cluster]'."
-        ) from error
-    try:
-        return Client(address, timeout="10s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(
-            f"--cluster must be the address of a running scheduler, got {address!r}; start one or check the address."
-        ) from error
-
-
-def check_cluster(address: str) -> None:
-    """Refuse an address at which no scheduler answers."""
-    _client(address).close()
-
-
-def spread_on_cluster(
-    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str
-) -> Iterator[Any]:
-    """The same on the workers of a Dask scheduler; files are reached by a path that all of them share."""
-    from distributed import as_completed
-
-    with _client(address) as client:
-        futures = [client.submit(_alone, function, *args, pure=False, retries=TRIES) for args in arguments]
-        for _, result in as_completed(futures, with_results=True):
-            yield result
+    return k, alone(function, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,22 +12,13 @@ from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.tasks.choose import Choice
 from videorestore.tasks.engines import MotionEngine
+from videorestore.tasks.layout import curve_layout, motion_layout
 from videorestore.tasks.options import Common
-from videorestore.tasks.pieces import core_length
+from videorestore.tasks.pieces import Shot
 from videorestore.tasks.pipeline import CONTEXT, Restoration, Steps, plan_pieces
 from videorestore.tasks.scan import Scan
-from videorestore.tasks.tiles import MARGIN, SIDE
 from videorestore.tasks.timeline import Slot
-
-FRAME_BYTES = 60
-"""Bytes that a piece holds for each pixel of each frame that it reads: pixels, result, sd, and copies of them."""
-
-PART_BYTES = 5000
-"""Bytes that an engine needs besides for each pixel of the part of the picture at hand, measured."""
-
-MOTION_CORE = 48
-CURVE_CORE = 600
-"""Most frames that a piece makes."""
+from videorestore.tasks.window import spool_bytes
 
 
 def identity_slots(scan: Scan) -> tuple[Slot, ...]:
@@ -70,13 +62,27 @@ def assemble(
         halo += engine.denoise_reach
     if steps.masks is not None:
         halo += min(engine.inpaint_reach, steps.masks.reach)
-    part = PART_BYTES * min(source.height * source.width, (SIDE + 2 * MARGIN) ** 2)
-    size = {"height": source.height, "width": source.width, "budget": budget - part}
-    core = core_length(**size, halo=halo, bytes_per_pixel=FRAME_BYTES, at_most=MOTION_CORE, at_least=4)
-    curve_core = core_length(**size, halo=halo, bytes_per_pixel=FRAME_BYTES, at_most=CURVE_CORE, at_least=8)
-    pieces = plan_pieces(
-        scan.shots, choice.models, steps.missing, core=core, curve_core=curve_core, halo=halo
+    size = (source.height, source.width)
+    making = steps.masks is not None or any(
+        s.source is None or s.source in steps.missing for s in steps.slots
     )
+    along = motion_layout(
+        *size,
+        halo=halo,
+        budget=budget,
+        quality=options.quality,
+        denoising=steps.noise is not None,
+        making=making,
+    )
+    # A curve wants long pieces: it may take the share of two.
+    curve = curve_layout(*size, halo=halo, budget=2 * budget, spooled=steps.masks is None)
+    pieces = plan_pieces(
+        scan.shots, choice.models, steps.missing, core=along.core, curve_core=curve.core, halo=halo
+    )
+    layouts = {"motion": along, "curve": curve}
+    cost = [
+        (layouts[model_at(scan.shots, choice.models, p.start)], p.read_stop - p.read_start) for p in pieces
+    ]
     slots = steps.slots
     if scan.start > 0:
         slots = rebase(slots, slots[0].time)
@@ -100,9 +106,16 @@ def assemble(
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
         losses=(*decoding_losses(scan), *losses),
         span=span_of(scan),
-        piece_bytes=part
-        + FRAME_BYTES * source.height * source.width * max(p.read_stop - p.read_start for p in pieces),
+        piece_bytes=max(layout.piece_bytes(frames) for layout, frames in cost),
+        piece_disk=max(spool_bytes(*size, frames) if layout.on_disk else 0 for layout, frames in cost),
+        side=along.side,
+        on_disk=tuple(model for model, layout in layouts.items() if layout.on_disk),
     )
+
+
+def model_at(shots: tuple[Shot, ...], models: tuple[str, ...], number: int) -> str:
+    """The model of the shot that a frame belongs to."""
+    return models[bisect_right(shots, number, key=lambda shot: shot[0]) - 1]
 
 
 def span_of(scan: Scan) -> Span | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.options import Quality
-from videorestore.tasks.tiles import by_parts
+from videorestore.tasks.spool import Spool
+from videorestore.tasks.tiles import SIDE, by_parts
 
 Clock = NDArray[np.float64]
 
@@ -29,6 +30,19 @@ class NewFrames:
     known_x: FloatArray | None = None
 
 
+class Interpolator(Protocol):
+    """What is learnt from the given frames once, for new frames that are asked for in several portions."""
+
+    @property
+    def known_x(self) -> FloatArray | None:
+        """Latent positions of the given frames, on a curve."""
+        ...
+
+    def at(self, targets: Clock) -> NewFrames:
+        """Frames at new times; they do not depend on how the times are divided into portions."""
+        ...
+
+
 class Engine(Protocol):
     """What the pipeline asks of a model. Frames are ``(n, h, w, c)`` float32 on the 0..255 scale."""
 
@@ -43,6 +57,12 @@ class Engine(Protocol):
         """Posterior mean and sd of ``frames[start:stop]``, and x of all frames where there is one."""
         ...
 
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, FloatArray | None]:
+        """The same for frames on disk; the results lie in the folder ``scratch``."""
+        ...
+
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int
     ) -> tuple[FloatArray, FloatArray]:
@@ -53,12 +73,66 @@ class Engine(Protocol):
         """Frames at new times."""
         ...
 
+    def interpolator(self, frames: Any, times: Clock, count: int) -> Interpolator:
+        """The same for ``count`` new frames that are made in portions; ``frames`` may be a `Spool`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionInterpolator:
+    """Along motion. A new frame depends on few frames around it, and only these are handed over."""
+
+    frames: Any
+    times: Clock
+    quality: Quality
+
+    @property
+    def known_x(self) -> None:
+        """There is no curve."""
+        return None
+
+    def at(self, targets: Clock) -> NewFrames:
+        """See `Interpolator.at`."""
+        from videorestore.motion.interpolate import REACH, interpolate
+
+        low = max(0, int(np.searchsorted(self.times, targets.min(), side="right")) - 1 - REACH)
+        high = min(len(self.times), int(np.searchsorted(self.times, targets.max())) + 1 + REACH)
+        made = interpolate(self.frames[low:high], self.times[low:high], targets, quality=self.quality)
+        return NewFrames(frames=made.frames, sd=made.sd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveInterpolator:
+    """On a fitted curve; ``plain`` leaves motion out."""
+
+    frames: Any
+    times: Clock
+    fit: Any
+    plain: bool
+
+    @property
+    def known_x(self) -> FloatArray:
+        """See `Interpolator.known_x`."""
+        return np.asarray(np.interp(self.times, self.fit.times, self.fit.x), np.float32)
+
+    def at(self, targets: Clock) -> NewFrames:
+        """See `Interpolator.at`."""
+        from videorestore.curve.fill import upsample
+
+        x = self.fit.place(targets)
+        if self.plain:
+            mean, sd = self.fit.predict(self.frames, x)
+        else:
+            mean, sd = upsample(self.frames, self.times, targets, fit=self.fit)
+        return NewFrames(frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=self.known_x)
+
 
 @dataclass(frozen=True, slots=True)
 class MotionEngine:
-    """Along motion-compensated tracks."""
+    """Along motion-compensated tracks; large frames are denoised in parts of a ``side``."""
 
     quality: Quality = "default"
+    side: int = SIDE
 
     @property
     def denoise_reach(self) -> int:
@@ -83,7 +157,21 @@ class MotionEngine:
         def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
             return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
 
-        mean, sd = by_parts(part, frames, stop - start)
+        mean, sd = by_parts(part, frames, stop - start, self.side)
+        return mean, sd, None
+
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, None]:
+        """See `Engine.denoise_on_disk`."""
+        from videorestore.motion.denoise import denoise
+
+        def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+
+        shape = (stop - start, *frames.shape[1:])
+        mean, sd = Spool(scratch, shape), Spool(scratch, shape, np.float16)
+        by_parts(part, frames, stop - start, self.side, out=mean, out_sd=sd)
         return mean, sd, None
 
     def inpaint(
@@ -100,6 +188,10 @@ class MotionEngine:
 
         made = interpolate(frames, times, targets, quality=self.quality)
         return NewFrames(frames=made.frames, sd=made.sd)
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> MotionInterpolator:
+        """See `Engine.interpolator`."""
+        return MotionInterpolator(frames, times, self.quality)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +222,17 @@ class CurveEngine:
         mean, sd, info = denoise(frames, sigma=noise.sd, strength=strength)
         return mean[start:stop], sd[start:stop], np.asarray(info.x, np.float32)
 
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, FloatArray]:
+        """See `Engine.denoise_on_disk`."""
+        from videorestore.curve.denoise import denoise
+
+        # Three digits of an sd are enough.
+        mean, sd = Spool(scratch, frames.shape), Spool(scratch, frames.shape, np.float16)
+        info = denoise(frames, sigma=noise.sd, strength=strength, out=mean, out_sd=sd)[2]
+        return mean.part(start, stop), sd.part(start, stop), np.asarray(info.x, np.float32)
+
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int
     ) -> tuple[FloatArray, FloatArray]:
@@ -141,19 +244,16 @@ class CurveEngine:
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
-        from videorestore.curve.fill import upsample
+        return self.interpolator(frames, times, len(targets)).at(targets)
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> CurveInterpolator:
+        """See `Engine.interpolator`."""
         from videorestore.curve.fit import fit_curve
 
         fit = fit_curve(frames, times=times)
-        x = fit.place(targets)
-        plain = self.plain or len(targets) > CONTESTED
-        mean, sd = fit.predict(frames, x) if plain else upsample(frames, times, targets, fit=fit)
-        known = np.interp(times, fit.times, fit.x)
-        return NewFrames(
-            frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=np.asarray(known, np.float32)
-        )
+        return CurveInterpolator(frames, times, fit, self.plain or count > CONTESTED)
 
 
-def engine_for(model: str, quality: Quality) -> Engine:
+def engine_for(model: str, quality: Quality, side: int = SIDE) -> Engine:
     """The engine of a model by name."""
-    return CurveEngine() if model == "curve" else MotionEngine(quality)
+    return CurveEngine() if model == "curve" else MotionEngine(quality, side)

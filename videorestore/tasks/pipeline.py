@@ -6,25 +6,29 @@ last, from cleaned neighbours; so are new frames between old ones.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 
 from videorestore import colour
-from videorestore.clip import FloatArray, Frame, Mask
+from videorestore.clip import FloatArray, Frame
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.cost import COPYING, DENOISING, INTERPOLATING, MENDING
 from videorestore.tasks.engines import Engine, engine_for
-from videorestore.tasks.masks import MaskSource, Spot
+from videorestore.tasks.masks import MaskSource
 from videorestore.tasks.options import Quality
 from videorestore.tasks.pieces import Shot, cut_pieces
+from videorestore.tasks.spool import Patched, Spool
+from videorestore.tasks.tiles import SIDE
 from videorestore.tasks.timeline import Slot
+from videorestore.tasks.window import Window, read_window, wants_disk
 from videorestore.tasks.work import Made, Origin, OutputShape, Piece, Progress, silent
 
 DOUBT = 30.0
@@ -32,6 +36,9 @@ DOUBT = 30.0
 
 CONTEXT = 2
 """Frames on each side that a trajectory runs through."""
+
+PORTION = 192 << 20
+"""Bytes of new frames and their sd that are made at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +73,6 @@ class Steps:
     gains: Mapping[int, tuple[float, float]] | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Window:
-    """The good frames of a piece; ``numbers`` are their places in the source."""
-
-    numbers: list[int]
-    natives: dict[int, Frame]
-    pixels: FloatArray
-    masks: Mask | None
-    spots: tuple[tuple[Spot, ...], ...] = ()
-    sd: FloatArray | None = None
-    x: FloatArray | None = None
-
-    def position(self, number: int) -> int:
-        """Where the first good frame at or after ``number`` stands."""
-        return int(np.searchsorted(self.numbers, number))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restoration:
     """A planned restoration of a clip, as pieces. See `videorestore.tasks.work.Work`.
@@ -92,6 +82,12 @@ class Restoration:
     shots : tuple of (start, stop)
     models : tuple of str
         "curve" or "motion" for each shot.
+    side : int
+        Side of the parts in which large frames are denoised along motion.
+    on_disk : tuple of str
+        Models whose frames are kept on disk while they are worked on, where there are many.
+    scratch : str or None
+        Folder for frames that are better kept on disk; None keeps all in memory.
     """
 
     verb: str
@@ -105,14 +101,19 @@ class Restoration:
     losses: tuple[str, ...] = ()
     span: Span | None = None
     piece_bytes: int = 0
+    piece_disk: int = 0
+    side: int = SIDE
+    on_disk: tuple[str, ...] = ()
+    scratch: str | None = None
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
-        starts = [p.start for p in self.pieces]
-        counts = [0] * len(self.pieces)
-        for slot in self.steps.slots:
-            counts[bisect_right(starts, slot.after) - 1] += 1
-        return counts
+        edges = [self._first_slot(p.start) for p in self.pieces[1:]]
+        return [b - a for a, b in zip([0, *edges], [*edges, len(self.steps.slots)])]
+
+    def _first_slot(self, number: int) -> int:
+        """Place of the first slot at or after a source frame; slots come in the order of the source."""
+        return bisect_left(self.steps.slots, number, key=lambda slot: slot.after)
 
     def seconds(self) -> float:
         """Estimated CPU time in seconds."""
@@ -128,14 +129,14 @@ class Restoration:
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        slots = [s for s in self.steps.slots if piece.start <= s.after < piece.stop]
+        slots = list(self.steps.slots[self._first_slot(piece.start) : self._first_slot(piece.stop)])
         if not self._touches(piece, slots):
             yield from self._pass_through(source, piece, slots)
             return
         shot = next(k for k, (a, b) in enumerate(self.shots) if a <= piece.start < b)
-        engine = engine_for(self.models[shot], self.steps.quality)
-        window = self._read(source, piece)
-        if window.pixels.shape[0] == 0:
+        engine = engine_for(self.models[shot], self.steps.quality, self.side)
+        window = self._read(source, piece, self.models[shot])
+        if not window.numbers:
             yield from self._without_support(source, piece, slots)
             return
         self._mend(window, engine, piece)
@@ -156,77 +157,89 @@ class Restoration:
         for frame, slot in zip(source.frames(piece.start, piece.stop), slots):
             yield _kept(frame, slot)
 
-    def _read(self, source: Source, piece: Piece) -> _Window:
+    def _read(self, source: Source, piece: Piece, model: str) -> Window:
         steps = self.steps
-        numbers: list[int] = []
-        natives: dict[int, Frame] = {}
-        pictures: list[FloatArray] = []
-        for frame in source.frames(piece.read_start, piece.read_stop):
-            if piece.start <= frame.index < piece.stop:
-                natives[frame.index] = frame
-            if frame.index in steps.missing or frame.index in steps.untouched:
-                continue
-            picture = colour.working(frame)
-            if steps.gains is not None and frame.index in steps.gains:
-                gain, offset = steps.gains[frame.index]
-                picture = picture * np.float32(gain) + np.float32(offset)
-            numbers.append(frame.index)
-            pictures.append(picture)
-        pixels = np.stack(pictures) if pictures else np.empty((0, source.height, source.width, 1), np.float32)
-        if steps.masks is None or not numbers:
-            return _Window(numbers=numbers, natives=natives, pixels=pixels, masks=None)
-        found = steps.masks.read(numbers, pixels)
-        masks = found.masks | np.isnan(pixels).any(axis=-1)
-        return _Window(numbers=numbers, natives=natives, pixels=pixels, masks=masks, spots=found.spots)
+        frames = piece.read_stop - piece.read_start
+        on_disk = (
+            self.scratch is not None
+            and model in self.on_disk
+            and wants_disk(source.height, source.width, frames)
+        )
+        window = read_window(
+            source,
+            piece,
+            skip=steps.missing | steps.untouched,
+            gains=steps.gains,
+            scratch=self.scratch if on_disk else None,
+        )
+        if steps.masks is not None and window.numbers:
+            found = steps.masks.read(window.numbers, window.pixels)
+            window.masks = found.masks | np.isnan(window.pixels).any(axis=-1)
+            window.spots = found.spots
+        return window
 
-    def _core(self, window: _Window, piece: Piece, margin: int) -> tuple[int, int]:
+    def _core(self, window: Window, piece: Piece, margin: int) -> tuple[int, int]:
         """Positions of the good frames that the piece needs, with a margin on both sides."""
         low = max(0, window.position(piece.start) - margin)
         high = min(len(window.numbers), window.position(piece.stop) + margin)
         return low, high
 
-    def _mend(self, window: _Window, engine: Engine, piece: Piece) -> None:
+    def _mend(self, window: Window, engine: Engine, piece: Piece) -> None:
         if window.masks is None or not window.masks.any():
             window.masks = None
             return
         reach = engine.denoise_reach if self.steps.noise is not None else 0
         low, high = self._core(window, piece, CONTEXT + reach)
         mended, sd = engine.inpaint(window.pixels, window.masks, low, high)
-        window.pixels = window.pixels.copy()
         window.pixels[low:high] = mended
         window.sd = np.zeros_like(window.pixels)
         window.sd[low:high] = sd
 
-    def _denoise(self, window: _Window, engine: Engine, piece: Piece) -> None:
+    def _denoise(self, window: Window, engine: Engine, piece: Piece) -> None:
         if self.steps.noise is None:
             return
         low, high = self._core(window, piece, CONTEXT)
-        clean, sd, x = engine.denoise(window.pixels, self.steps.noise, self.steps.strength, low, high)
-        pixels = window.pixels.copy()
-        pixels[low:high] = clean
-        window.pixels = pixels
-        full = np.zeros_like(pixels)
-        full[low:high] = sd
-        window.sd = full if window.sd is None else np.maximum(window.sd, full)
-        window.x = x
+        noise, strength = self.steps.noise, self.steps.strength
+        if isinstance(window.pixels, Spool):
+            assert self.scratch is not None
+            window.pixels, window.sd, window.x = self._denoise_on_disk(window, engine, low, high)
+            return
+        clean, sd, window.x = engine.denoise(window.pixels, noise, strength, low, high)
+        window.pixels[low:high] = clean
+        del clean
+        if window.sd is None:
+            window.sd = np.zeros_like(window.pixels)
+        np.maximum(window.sd[low:high], sd, out=window.sd[low:high])
+
+    def _denoise_on_disk(
+        self, window: Window, engine: Engine, low: int, high: int
+    ) -> tuple[Patched, Patched, FloatArray | None]:
+        assert self.scratch is not None and self.steps.noise is not None
+        clean, sd, x = engine.denoise_on_disk(
+            window.pixels, self.steps.noise, self.steps.strength, low, high, self.scratch
+        )
+        return Patched(window.pixels, clean, low), Patched(None, sd, low), x
 
     def _deliver(
-        self, source: Source, window: _Window, engine: Engine, piece: Piece, slots: list[Slot]
+        self, source: Source, window: Window, engine: Engine, piece: Piece, slots: list[Slot]
     ) -> Iterator[Made]:
         fresh = [s for s in slots if s.source is None or s.source in self.steps.missing]
-        made = iter(list(self._make_fresh(source, window, engine, piece, fresh)))
+        made = self._make_fresh(source, window, engine, piece, fresh)
+        if fresh and window.x is None:
+            # The curve is fitted when the first new frame is asked for, and the old ones want their x too.
+            made = chain([next(made)], made)
         for slot in slots:
             if slot.source is not None and slot.source in self.steps.untouched:
-                yield _kept(window.natives[slot.source], slot)
+                yield _kept(window.natives.nearest(slot.source), slot)
             elif slot.source is not None and slot.source not in self.steps.missing:
                 yield self._finish(window, slot)
             else:
                 yield next(made)
 
-    def _finish(self, window: _Window, slot: Slot) -> Made:
+    def _finish(self, window: Window, slot: Slot) -> Made:
         """A source frame, changed as little as possible."""
         assert slot.source is not None
-        like = window.natives[slot.source]
+        like = window.natives.nearest(slot.source)
         place = window.position(slot.source)
         mask = None if window.masks is None else window.masks[place]
         mended = mask is not None and bool(mask.any())
@@ -244,24 +257,29 @@ class Restoration:
         )
 
     def _make_fresh(
-        self, source: Source, window: _Window, engine: Engine, piece: Piece, slots: list[Slot]
+        self, source: Source, window: Window, engine: Engine, piece: Piece, slots: list[Slot]
     ) -> Iterator[Made]:
         """New frames, the ones between two good frames of this shot together; at the ends the nearest is repeated."""
         if not slots:
             return
         clock = np.array([float(self.times[i]) for i in window.numbers])
         inner = [s for s in slots if clock[0] <= float(s.place) <= clock[-1]]
+        interpolator = engine.interpolator(window.pixels, clock, len(inner)) if inner else None
+        if interpolator is not None and window.x is None:
+            window.x = interpolator.known_x
         results: dict[Fraction, tuple[FloatArray, FloatArray, float | None]] = {}
-        if inner:
-            targets = np.array([float(s.place) for s in inner])
-            new = engine.interpolate(window.pixels, clock, targets)
-            if window.x is None:
-                window.x = new.known_x
-            for k, slot in enumerate(inner):
-                results[slot.place] = (new.frames[k], new.sd[k], None if new.x is None else float(new.x[k]))
+        waiting = iter(portions(inner, clock, window.pixels.shape))
+        places = {s.place for s in inner}
         for slot in slots:
+            if interpolator is not None and slot.place in places and slot.place not in results:
+                results.clear()
+                portion = next(waiting)
+                new = interpolator.at(np.array([float(s.place) for s in portion]))
+                for k, s in enumerate(portion):
+                    results[s.place] = new.frames[k], new.sd[k], None if new.x is None else float(new.x[k])
+                del new
             origin: Origin = "interpolated" if slot.source is None else "filled"
-            like = window.natives[max(i for i in window.natives if i <= slot.after)]
+            like = window.natives.nearest(slot.after)
             if slot.place in results:
                 picture, sd, x = results[slot.place]
                 doubtful = float(np.mean(sd)) > DOUBT
@@ -277,7 +295,7 @@ class Restoration:
     def _repeat(
         self,
         source: Source,
-        window: _Window,
+        window: Window,
         slot: Slot,
         like: Frame,
         origin: Origin,
@@ -326,6 +344,36 @@ def _timed(frame: Frame, slot: Slot) -> Frame:
 
 def _kept(frame: Frame, slot: Slot) -> Made:
     return Made(frame=_timed(frame, slot), origin="kept", source=slot.source)
+
+
+def portions(
+    slots: list[Slot], clock: FloatArray, shape: tuple[int, ...], room: int = PORTION
+) -> Iterator[list[Slot]]:
+    """New frames that are made together, within ``room`` bytes: those of whole gaps where these are not too long.
+
+    Parameters
+    ----------
+    slots : list of Slot
+        In order of their places.
+    clock : ndarray
+        Times of the given frames.
+    shape : tuple of int
+        Of the given frames ``(n, h, w, c)``.
+    """
+    most = max(1, room // (8 * shape[1] * shape[2] * shape[3]))
+    portion: list[Slot] = []
+    for _, group in groupby(slots, key=lambda s: int(np.searchsorted(clock, float(s.place)))):
+        gap = list(group)
+        if portion and len(portion) + len(gap) > most:
+            yield portion
+            portion = []
+        for k in range(0, len(gap), most):
+            if portion and len(portion) + len(gap[k : k + most]) > most:
+                yield portion
+                portion = []
+            portion += gap[k : k + most]
+    if portion:
+        yield portion
 
 
 def plan_pieces(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from videorestore.clip import FloatArray
 
 SIDE = 512
+SMALL_SIDE = 256
 MARGIN = 48
 RAMP = 24
-"""Side of a part, what it sees around itself, and over how many pixels neighbouring parts fade into each other."""
+"""Side of a part (and where memory is short), what it sees around itself, and over how many pixels neighbouring
+parts fade into each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,28 +43,34 @@ Engine = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def by_parts(
-    engine: Engine, frames: FloatArray, count: int, side: int = SIDE
-) -> tuple[FloatArray, FloatArray]:
+    engine: Engine, frames: Any, count: int, side: int = SIDE, *, out: Any = None, out_sd: Any = None
+) -> tuple[Any, Any]:
     """Mean and sd of an engine, part by part.
 
     Parameters
     ----------
     engine : callable
         From frames ``(n, h, w, c)`` to the mean and the sd of ``count`` of them.
-    frames : ndarray, shape (n, height, width, c)
+    frames : ndarray or Spool, shape (n, height, width, c)
     count : int
         Frames that the engine gives.
+    out, out_sd : ndarray or Spool of zeros, shape (count, height, width, c), optional
+        Where to put mean and sd.
     """
     height, width = frames.shape[1:3]
-    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN:
-        return engine(frames)
-    mean = np.zeros((count, *frames.shape[1:]), np.float32)
-    sd = np.zeros_like(mean)
+    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN and out is None:
+        return engine(frames[:])
+    mean = np.zeros((count, *frames.shape[1:]), np.float32) if out is None else out
+    sd = np.zeros((count, *frames.shape[1:]), np.float32) if out_sd is None else out_sd
     for row in spans(height, side):
         for column in spans(width, side):
             part = np.ascontiguousarray(frames[:, row.start : row.stop, column.start : column.stop])
             m, s = engine(part)
-            weight = (row.weights[:, None] * column.weights[None, :])[None, :, :, None]
-            mean[:, row.start : row.stop, column.start : column.stop] += weight * m
-            sd[:, row.start : row.stop, column.start : column.stop] += weight * s
+            del part
+            weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
+            for k in range(count):
+                # Frame by frame: sums of whole parts would be held twice.
+                box = slice(k, k + 1), slice(row.start, row.stop), slice(column.start, column.stop)
+                mean[box] += weight * m[k]
+                sd[box] += weight * s[k]
     return mean, sd

@@ -1,0 +1,29 @@
+"""A small job that is cut into many pieces, and how to run it."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = ["--factor", "2", "--model", "motion", "--quality", "fast", "--codec", "ffv1", "--progress", "none"]
+SMALL = ["--max-memory", "40M"]
+
+
+def command(clip, output, *more):
+    job = [sys.executable, "-m", "videorestore", "upsample", str(clip), "-o", str(output)]
+    return [*job, *OPTIONS, *SMALL, *more]
+
+
+def run(clip, output, *more):
+    done = subprocess.run([*command(clip, output, *more), "--json"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the run never came this far"
+        time.sleep(0.01)

@@ -1,0 +1,125 @@
+"""A real scheduler and real workers: one dies, one cannot see the input."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.run.jobs import ROOT, command, wait_for
+from videorestore.media import SinkOptions, read
+from videorestore.run.cluster import Ticket, sees, shipped_files
+from videorestore.run.piecework import Assignment
+from videorestore.run.store import WorkFolder, fingerprint
+
+
+def hidden(folder):
+    """Words before a command that make it see an empty folder in place of this one; none where that cannot be."""
+    if shutil.which("unshare") is None:
+        return []
+    hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none \'{folder}\' && exec "$0" "$@"']
+    tried = subprocess.run([*hide, "true"], capture_output=True, check=False)
+    return hide if tried.returncode == 0 else []
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed (extra: cluster)")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+    address_file = tmp_path / "scheduler.json"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        + ["--no-dashboard", "--scheduler-file", str(address_file)],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
+    started = []
+    try:
+        # The file is there before it is whole.
+        wait_for(lambda: address_file.exists() and address_file.read_text().rstrip().endswith("}"))
+        address = json.loads(address_file.read_text())["address"]
+
+        def worker(*before, **more):
+            words = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
+            words += ["--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
+            started.append(
+                subprocess.Popen([*before, *words], env={**environment, **more}, stderr=subprocess.DEVNULL)
+            )
+            return started[-1]
+
+        yield address, worker
+    finally:
+        for one in started:
+            one.kill()
+        process.kill()
+
+
+def test_a_worker_dies_and_another_cannot_see_the_input(clip, undisturbed, tmp_path, scheduler):
+    address, worker = scheduler
+    far = tmp_path / "far"
+    far.mkdir()
+    mortal = worker()
+    hide = hidden(clip.parent)
+    worker(*hide, TMPDIR=str(far))
+    output, folder = tmp_path / "out.mkv", tmp_path / "out.mkv.work"
+    process = subprocess.Popen(command(clip, output, "--cluster", address), cwd=ROOT)
+    try:
+        wait_for(lambda: process.poll() is not None or any(folder.glob("0*.json")), 120)
+        mortal.kill()
+        wait_for(lambda: process.poll() is not None or not hide or any(far.rglob("complete")), 120)
+        assert not hide or any(far.rglob("complete")), "nothing was shipped"
+        assert process.wait(timeout=240) == 0
+    finally:
+        process.kill()
+    assert np.array_equal(np.asarray(read(output).frames), undisturbed)
+    assert not list(far.rglob("input")), "what was shipped was left behind"
+
+
+def test_a_worker_trusts_only_the_very_input_and_plan(tmp_path):
+    path = tmp_path / "in.bin"
+    path.write_bytes(b"abc" * 1000)
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir()
+    (folder.path / "plan").write_bytes(b"plan")
+    assignment = Assignment(path=str(path), output=str(tmp_path / "out.mkv"), sink=SinkOptions())
+    content = fingerprint(str(path), times=False)
+
+    right = Ticket(name="x", content=content, plan=_digest(b"plan"))
+    assert sees(assignment, right)
+    assert not sees(assignment, Ticket(name="x", content=content, plan=_digest(b"another")))
+    path.write_bytes(b"abd" * 1000)
+    assert not sees(assignment, right)
+    path.unlink()
+    assert not sees(assignment, right)
+
+
+def test_folders_and_patterns_are_shipped_file_by_file(tmp_path):
+    for name in ("a1.png", "a2.png", "note.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    assert [name for _, name in shipped_files(str(tmp_path))] == [
+        f"input/{tmp_path.name}/{name}" for name in ("a1.png", "a2.png", "note.txt")
+    ]
+    assert [name for _, name in shipped_files(str(tmp_path / "*.png"))] == ["input/a1.png", "input/a2.png"]
+    assert shipped_files(str(tmp_path / "a1.png")) == [(Path(tmp_path / "a1.png"), "input/a1.png")]
+
+
+def test_a_piece_that_travelled_is_complete(tmp_path):
+    here, there = WorkFolder(str(tmp_path / "a.mkv")), WorkFolder(str(tmp_path / "b.mkv"))
+    here.path.mkdir()
+    there.path.mkdir()
+    there.segment(3).write_bytes(b"frames")
+    there.save_facts(3, [{"fact": 1}])
+    here.adopt(3, there.give_away(3))
+    assert here.done(3) and here.load_facts(3) == [{"fact": 1}]
+    assert here.segment(3).read_bytes() == b"frames"
+    assert not there.done(3)
+
+
+def _digest(content):
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,122 @@
+"""How long pieces are, how large the parts of a picture, and what that takes: from sizes and a budget alone.
+
+All figures are bytes, measured on noisy clips of several sizes (``scripts/bench scale`` checks them against the peak
+of whole runs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from videorestore.tasks.options import Quality
+from videorestore.tasks.tiles import MARGIN, SIDE, SMALL_SIDE
+
+BASE = 340 << 20
+"""A process with all libraries and compiled kernels."""
+
+ENCODER = 40 << 20
+ENCODER_PIXEL = 290
+"""An encoder process, and what it holds for each pixel of a frame: some fifty frames that it looks ahead."""
+
+HELD = 48
+"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples."""
+
+DENOISING = {"fast": 215, "default": 235, "best": 260}
+"""For each pixel of each frame of the part of the picture that is being denoised along motion."""
+
+MENDING = 60
+MAKING = 1200
+"""Where pixels or frames are made along motion: for each pixel of each frame, and for each pixel besides."""
+
+CURVE_FRAME = 1_800_000
+CURVE = 200 << 20
+"""Denoising on a curve: for each frame the tile at hand, and the strips of the fit."""
+
+MOTION_CORE = 48
+CURVE_CORE = 600
+"""Most frames that a piece makes."""
+
+ENOUGH = 24
+"""A piece of so many frames is worth keeping in memory; below, the surroundings cost more than a disk does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a clip is cut.
+
+    Attributes
+    ----------
+    core : int
+        Most frames that a piece makes.
+    side : int
+        Side of the parts of the picture.
+    on_disk : bool
+        Frames of a piece are better kept on disk.
+    fixed, per_frame : int
+        Memory of a piece: bytes besides, and for each frame that it reads.
+    """
+
+    core: int
+    side: int
+    on_disk: bool
+    fixed: int
+    per_frame: int
+
+    def piece_bytes(self, frames: int) -> int:
+        """Memory of a process that makes a piece of so many frames, with its encoder."""
+        return self.fixed + self.per_frame * frames
+
+
+def part_pixels(height: int, width: int, side: int) -> int:
+    """Pixels of the largest part of a picture."""
+    whole = side + 2 * MARGIN
+    if height <= whole and width <= whole:
+        return height * width
+    return min(height, whole) * min(width, whole)
+
+
+def motion_layout(
+    height: int, width: int, *, halo: int, budget: int, quality: Quality, denoising: bool, making: bool
+) -> Layout:
+    """Pieces along motion.
+
+    Parameters
+    ----------
+    halo : int
+        Frames that a piece reads on each side of those that it makes.
+    budget : int
+        Bytes for one process and its encoder.
+    denoising : bool
+        Noise is removed.
+    making : bool
+        Pixels are mended, or frames made.
+    """
+    pixels = height * width
+    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + (MAKING * pixels if making else 0)
+    held = (MENDING if making else HELD) * pixels
+    if not denoising:
+        core = _core(budget - fixed, held, halo, MOTION_CORE)
+        return Layout(core=core, side=SIDE, on_disk=False, fixed=fixed, per_frame=held)
+    choices = []
+    for side in (SIDE, SMALL_SIDE):
+        work = DENOISING[quality] * part_pixels(height, width, side)
+        for on_disk in (False, True) if not making else (False,):
+            per_frame = work + (0 if on_disk else held)
+            core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
+            choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
+            if core >= ENOUGH:
+                return choices[-1]
+    return max(choices, key=lambda layout: layout.core)
+
+
+def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:
+    """Pieces on a curve, as long as the budget allows; ``spooled`` says that the frames may be kept on disk."""
+    pixels = height * width
+    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + CURVE
+    per_frame = min(CURVE_FRAME, 85 * pixels) + (0 if spooled else MENDING * pixels)
+    core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
+    return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+
+
+def _core(budget: int, per_frame: int, halo: int, most: int, least: int = 4) -> int:
+    return int(max(least, min(most, budget // max(1, per_frame) - 2 * halo)))
