@@ -54,3 +54,45 @@ def test_other_options_start_anew(clip, tmp_path, undisturbed):
     (folder / "000000.json").write_text("[]")
     run(clip, output, "--jobs", "2")
     assert np.array_equal(np.asarray(read(output).frames), undisturbed)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of eight megabytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=8M", "none", str(disk)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can be mounted by root only")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(clip, undisturbed, small_disk, jobs):
+    output, folder = small_disk / "out.mkv", small_disk / "out.mkv.work"
+    process = subprocess.Popen(
+        command(clip, output, "--jobs", str(jobs)), cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: process.poll() is not None or any(folder.glob("0*.json")))
+    ballast = small_disk / "ballast"
+    with pytest.raises(OSError), ballast.open("wb", buffering=0) as stream:
+        while True:
+            stream.write(bytes(1 << 12))
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
+    assert errors.startswith("error: ") and errors.count("\n") == 1
+    done = {p.name for p in folder.glob("0*.json")}
+    assert done and not output.exists()
+    ballast.unlink()
+    run(clip, output, "--jobs", str(jobs))
+    assert np.array_equal(np.asarray(read(output).frames), undisturbed)
+
+
+def test_a_disk_that_is_too_small_is_told_before_any_work(clip, small_disk):
+    (small_disk / "ballast").write_bytes(bytes(7_500_000))
+    done = subprocess.run(
+        command(clip, small_disk / "out.mkv"), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "must have about" in done.stderr, done.stderr
+    assert [p.name for p in small_disk.iterdir()] == ["ballast"]

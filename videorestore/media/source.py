@@ -42,6 +42,8 @@ class FrameIndex:
         The file is damaged: only one decoder thread gives the same pixels each time.
     policy : {"pts", "dts", "rate"}
         Where the times come from: presentation stamps, decoding stamps, counting.
+    whole : bool
+        False: the source goes on behind the last of these frames.
     """
 
     times: tuple[Fraction, ...]
@@ -55,6 +57,7 @@ class FrameIndex:
     checks: tuple[int, ...] = ()
     careful: bool = False
     policy: Literal["pts", "dts", "rate"] = "pts"
+    whole: bool = True
 
     def __len__(self) -> int:
         return len(self.times)
@@ -71,6 +74,13 @@ class Source(ABC):
     @abstractmethod
     def index(self, progress: Counting | None = None) -> FrameIndex:
         """All times and statuses; decodes the whole source the first time, then cached."""
+
+    def index_up_to(self, frames: int | None = None, seconds: Fraction | None = None) -> FrameIndex:
+        """An index that need not reach further than one frame behind so many frames, or so many seconds.
+
+        What follows is then unknown to this source: an hour is not decoded for the sake of its first minute.
+        """
+        return self.index()
 
     @abstractmethod
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:

@@ -78,6 +78,7 @@ class VideoSource(Source):
         index = index or _INDEXES.get(self._key)
         self._index = index
         self._careful = index.careful if index is not None else False
+        self._limit: tuple[int | None, Fraction | None] = (None, None)
         self._changes = False
         self._rate = self._rates[0] if self._rates else Fraction(25)
         looked = 1 if index is not None else _FEW if trusted else _MANY
@@ -156,6 +157,14 @@ class VideoSource(Source):
                     progress(frame.index + 1, self._expected)
         assert self._index is not None
         return self._index
+
+    def index_up_to(self, frames: int | None = None, seconds: Fraction | None = None) -> FrameIndex:
+        """See `Source.index_up_to`."""
+        if self._index is None and not (frames is None and seconds is None):
+            self._limit = frames, seconds
+            for _ in self._sequential():
+                pass
+        return self.index()
 
     # -- frames --------------------------------------------------------------
 
@@ -253,6 +262,14 @@ class VideoSource(Source):
                 yield self._frame(held[0], number - 1, held[1], time - held[1], statuses[number - 1])
                 if stop is not None and number >= stop:
                     return
+                if known is None and self._beyond(number, time - times[0]):
+                    final = self._last_duration(times, last_duration, whole=False)
+                    self._settle(
+                        self._make_index(log, clock, times, final, statuses, marks, keys, checks, whole=False)
+                    )
+                    return
+            if known is not None and not known.whole and number == len(known):
+                return
             held = planes, time
         if held is None:
             raise MediaReadError(
@@ -263,9 +280,14 @@ class VideoSource(Source):
         self._settle(index)
         yield self._frame(held[0], len(times) - 1, held[1], final, statuses[-1])
 
-    def _last_duration(self, times: list[Fraction], stamp: int) -> Fraction:
+    def _beyond(self, number: int, time: Fraction) -> bool:
+        """Whether a frame lies behind all that anyone asked for."""
+        frames, seconds = self._limit
+        return (frames is not None and number >= frames) or (seconds is not None and time >= seconds)
+
+    def _last_duration(self, times: list[Fraction], stamp: int, *, whole: bool = True) -> Fraction:
         """How long the last frame stays: what the file says, else as long as usual."""
-        if self._stated_end is not None and self._policy == "pts":
+        if whole and self._stated_end is not None and self._policy == "pts":
             # Matroska stores no duration of single frames and MP4 those of decoding, but both the end of a stream.
             rest = self._stated_end - self._origin - times[-1]
             if 0 < rest <= 4 * max([b - a for a, b in zip(times, times[1:])], default=rest):
@@ -287,8 +309,12 @@ class VideoSource(Source):
         marks: list[int],
         keys: list[int],
         checks: list[int],
+        *,
+        whole: bool = True,
     ) -> FrameIndex:
-        if self._promised > log.packets:
+        if not whole:
+            pass
+        elif self._promised > log.packets:
             count = self._promised - log.packets
             log.lose(
                 f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count
@@ -327,11 +353,12 @@ class VideoSource(Source):
             checks=tuple(checks),
             careful=self._careful,
             policy=self._policy,
+            whole=whole,
         )
 
     def _settle(self, index: FrameIndex) -> None:
         self._index = index
-        if self._key not in _INDEXES:
+        if self._key not in _INDEXES and index.whole:
             while len(_INDEXES) >= _KEPT_INDEXES:
                 _INDEXES.pop(next(iter(_INDEXES)))
             _INDEXES[self._key] = index

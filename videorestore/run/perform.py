@@ -194,7 +194,8 @@ def _file_to_file(
         state = folder.open(describe(verb, source, options, __version__), resume=options.resume)
         if state == "other":
             progress("other options or input than the interrupted run: starting anew", 0, 0)
-        if state == "resumed" and folder.planned():
+        resumed = state == "resumed" and folder.planned()
+        if resumed:
             work, _ = folder.load_plan()
         else:
             try:
@@ -214,7 +215,9 @@ def _file_to_file(
             stream=options.stream,
             fps=options.input_fps,
         )
-        count = _make_all(assignment, work, folder, opened, options, progress)
+        # A run that goes on has its index in the work folder, not in the source that was just opened.
+        known = None if resumed else opened
+        count = _make_all(assignment, work, folder, known, options, progress)
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
     builder = _builder(verb, work, started)
     for note in notes:
@@ -294,7 +297,7 @@ def _make_all(
     assignment: piecework.Assignment,
     work: Work,
     folder: WorkFolder,
-    source: Source,
+    source: Source | None,
     options: Common,
     progress: Progress,
 ) -> int:
@@ -310,6 +313,8 @@ def _make_all(
         stream = cluster.spread(assignment, todo, folder, options.cluster)
     elif jobs > 1:
         stream = workers.spread(piecework.make_piece, arguments, jobs)
+    elif source is None:
+        stream = (piecework.make_piece(assignment, k) for k in todo)
     else:
         stream = (piecework.store_piece(assignment, work, source, k) for k in todo)
     for frames in stream:

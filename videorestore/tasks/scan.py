@@ -89,6 +89,15 @@ class Scan:
         return self.lost | self.repeats | frozenset(self.survey.black)
 
 
+def index_for(source: Source, span: Span | None) -> FrameIndex:
+    """The index of a source as far as a range needs it."""
+    if span is None or span.stop is None or span.stop <= 0:
+        return source.index()
+    if span.in_seconds:
+        return source.index_up_to(seconds=Fraction(span.stop))
+    return source.index_up_to(frames=int(span.stop))
+
+
 def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
     """Frame numbers of ``--range``; a range beyond the clip is wrong usage."""
     n = len(index)
@@ -136,7 +145,7 @@ def scan(
         Frames that are known to be worthless.
     """
     progress("counting frames", 0, 0)
-    index = source.index()
+    index = index_for(source, span)
     if len(index) == 0:
         raise InputError("the input must hold at least one frame, found none; check the file with inspect.")
     start, stop = resolve_span(span, index)

@@ -63,7 +63,7 @@ class Spool:
         strip = np.empty((len(rows), width, channels), self.stored)
         for k, i in enumerate(frames):
             self._file.seek(((self._first + i) * height + rows.start) * self._row)
-            view = memoryview(strip).cast("B")
+            view = strip.data.cast("B")
             while view:
                 count = self._file.readinto(view)  # type: ignore[attr-defined]
                 if not count:
@@ -99,7 +99,7 @@ class Spool:
 
     def _put(self, offset: int, values: Samples) -> None:
         self._file.seek(offset)
-        view = memoryview(values).cast("B")
+        view = values.data.cast("B")
         while view:
             view = view[self._file.write(view) :]
 
