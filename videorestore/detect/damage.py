@@ -7,19 +7,28 @@ from typing import Literal
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
 from videorestore.detect.spikes import find_spikes
 from videorestore.errors import InputError
 
-REACH = 4
+REACH = 6
 """Frames on either side that the verdict on a frame depends on."""
+
+_NEAR = 4  # of them the spots of a frame depend on
+_AGAIN = REACH - _NEAR  # frames within which a thing that moves is seen again
+
+LEAST = 0.0
+LINE = 6.0
+"""Log odds that are asked for, and those of a line that stays."""
 
 Kind = Literal["dust", "blotch", "scratch", "line", "dropout"]
 
 _WHOLE = 0.4  # a larger share of a frame is no local damage
 _DUST = 40  # pixels
+_LARGE = 60  # pixels from which a spot may be a thing that moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +43,29 @@ class Damage:
         A ``line`` is a scratch that stays over many frames.
     box : tuple of int
         x, y, width, height.
+    odds : float
+        Logarithm of the odds that it is damage.
     """
 
     frame: int
     kind: Kind
     box: tuple[int, int, int, int]
+    odds: float = 0.0
+
+    @property
+    def probability(self) -> float:
+        """That it is damage."""
+        return float(1 / (1 + np.exp(-self.odds)))
 
 
 def find_damage(
-    frames: FloatArray, *, noise_sd: float = 0.0, start: int = 0, stop: int | None = None
+    frames: FloatArray,
+    *,
+    noise_sd: float = 0.0,
+    start: int = 0,
+    stop: int | None = None,
+    least: float = LEAST,
+    strict: bool = False,
 ) -> tuple[Mask, list[Damage]]:
     """Find dust, blotches, scratches, lines and dropouts.
 
@@ -54,6 +77,10 @@ def find_damage(
         Standard deviation of the noise; thresholds rise with it.
     start, stop : int
         Only these frames are judged; they depend on up to `REACH` frames on either side.
+    least : float
+        Log odds from which on a place counts as damaged. Where damage is rare, more should be asked for.
+    strict : bool
+        Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves.
 
     Returns
     -------
@@ -70,33 +97,71 @@ def find_damage(
         raise InputError(
             f"start and stop must lie in 0..{len(frames)} in this order, got {start}, {stop}; change them."
         )
+    low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
+    every = {k: _spots(frames, k, noise_sd, least) for k in range(low, high)}
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
     for k in range(start, stop):
-        first, last = max(0, k - REACH), min(len(frames), k + REACH + 1)
-        near = frames[first:last]
-        spikes = find_spikes(near, k - first, noise_sd)
-        if spikes.mean() > _WHOLE:
-            continue
-        lines = find_lines(near, k - first, noise_sd)
-        masks[k - start] = spikes | lines
-        damage += _places(spikes & ~lines, k, None) + _places(lines, k, "line")
+        for spot in every[k]:
+            others = [o for j in range(k - _AGAIN, k + _AGAIN + 1) if j != k for o in every.get(j, ())]
+            if spot.place.kind != "line" and _seen_again(spot, others, strict):
+                continue
+            masks[k - start][spot.rows, spot.columns] = True
+            damage.append(spot.place)
     return masks, damage
 
 
-def _places(mask: Mask, frame: int, kind: Kind | None) -> list[Damage]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spot:
+    place: Damage
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+
+
+def _spots(frames: FloatArray, k: int, noise_sd: float, least: float) -> list[_Spot]:
+    first, last = max(0, k - _NEAR), min(len(frames), k + _NEAR + 1)
+    near = frames[first:last]
+    odds = find_spikes(near, k - first, noise_sd, least)
+    spikes = odds > least
+    if spikes.mean() > _WHOLE:
+        return []
+    lines = find_lines(near, k - first, noise_sd)
+    return _places(spikes & ~lines, k, odds, None) + _places(lines, k, np.full_like(odds, LINE), "line")
+
+
+def _seen_again(spot: _Spot, others: list[_Spot], strict: bool) -> bool:
+    """Is the like of it close by in a frame around? Damage strikes once, a thing that moves is seen again and again."""
+    x, y, width, height = spot.place.box
+    area = len(spot.rows)
+    if not strict and (area < _LARGE or spot.place.kind in ("scratch", "dropout")):
+        return False
+    for other in others:
+        if not strict and abs(other.place.frame - spot.place.frame) > 1:
+            continue
+        left, top, wide, high = other.place.box
+        far = max(abs(x + width / 2 - left - wide / 2), abs(y + height / 2 - top - high / 2))
+        size = max(width, height, wide, high)
+        alike = area < 3 * len(other.rows) and len(other.rows) < 3 * area
+        if alike and far < (1.5 * size + 4 if strict else 0.75 * size):
+            return True
+    return False
+
+
+def _places(mask: Mask, frame: int, odds: FloatArray, kind: Kind | None) -> list[_Spot]:
     if not mask.any():
         return []
     joined = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8))
     count, labels = cv2.connectedComponents(joined, connectivity=8)
-    places = []
+    spots = []
     for label in range(1, count):
         rows, columns = np.nonzero((labels == label) & mask)
         x, y = int(columns.min()), int(rows.min())
         width, height = int(columns.max()) - x + 1, int(rows.max()) - y + 1
-        box = (x, y, width, height)
-        places.append(Damage(frame=frame, kind=kind or _kind(width, height, len(rows)), box=box))
-    return sorted(places, key=lambda place: (place.box[1], place.box[0]))
+        named = kind or _kind(width, height, len(rows))
+        sure = round(float(odds[rows, columns].max()), 2)
+        place = Damage(frame=frame, kind=named, box=(x, y, width, height), odds=sure)
+        spots.append(_Spot(place, rows, columns))
+    return sorted(spots, key=lambda spot: (spot.place.box[1], spot.place.box[0]))
 
 
 def _kind(width: int, height: int, area: int) -> Kind:

@@ -12,9 +12,9 @@ from videorestore.detect.measures import GRID, Measures
 _HALF = 10  # frames on either side of the smooth course
 _LENGTH = 4.0  # its length scale in frames
 _ROUNDS = 4
-_NOTICED = 0.012  # relative jumps below this are not worth a correction
-
-_EXPLAINED = 0.6  # what the correction may leave of the blocks' jumps
+_NOTICED = 0.02  # relative jumps below this are not worth a correction
+_TOGETHER = 1.1  # a jump of the whole picture exceeds what its blocks differ by
+_OFTEN, _LEAST = 0.15, 5  # share and number of frames that jump where there is flicker; flashes are fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,10 +36,10 @@ class Flicker:
 
 
 def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_]) -> Flicker:
-    """Compare every frame with the smooth course of its neighbours, block by block.
+    """Compare every frame with its neighbours, block by block.
 
     Blocks in which something moves disagree with the rest and lose their weight, so that only what happens to the
-    whole picture counts. Nothing is compared across a cut.
+    whole picture counts, again and again. Nothing is compared across a cut.
 
     Parameters
     ----------
@@ -50,34 +50,46 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
         Frames without content of their own.
     """
     n = len(measures)
-    gains = np.tile([1.0, 0.0], (n, 1))
-    jumps = np.full(n, np.nan)
-    before, after = 0.0, 0.0
+    steady = np.tile([1.0, 0.0], (n, 1))
     blocks = measures.blocks.reshape(n, GRID[0] * GRID[1]).astype(np.float64)
     edges = [0, *starts, n]
-    for first, stop in zip(edges[:-1], edges[1:]):
-        good = [k for k in range(first, stop) if not skip[k]]
-        if len(good) < 5:
-            continue
-        for k in good:
-            course = _course(blocks, good, k)
-            gain, offset = _robust_line(blocks[k], course)
-            gains[k] = gain, offset
-            before += float(np.median(np.abs(blocks[k] - course)))
-            after += float(np.median(np.abs(gain * blocks[k] + offset - course)))
-            middle = float(np.median(course))
-            jumps[k] = (gain * float(np.median(blocks[k])) + offset - float(np.median(blocks[k]))) / max(
-                middle, 16.0
-            )
-    if np.isfinite(jumps).sum() < 5:
-        return Flicker(sd=0.0, present=False, gains=np.tile([1.0, 0.0], (n, 1)))
-    seen = jumps[np.isfinite(jumps)]
-    sd = float(1.4826 * np.median(np.abs(seen - np.median(seen))))
-    # A change of the whole picture explains most of what happens in its blocks; passing things do not.
-    present = sd > _NOTICED and after < _EXPLAINED * before
+    shots = [[k for k in range(a, b) if not skip[k]] for a, b in zip(edges[:-1], edges[1:])]
+    jumps = [jump for good in shots for jump in _jumps(blocks, good)]
+    if len(jumps) < _LEAST:
+        return Flicker(sd=0.0, present=False, gains=steady)
+    sizes = np.array([size for size, _ in jumps])
+    # A jump is the second difference of three frames, whose variance is one and a half times theirs.
+    sd = float(1.4826 * np.median(np.abs(sizes)) / np.sqrt(1.5))
+    events = sum(together and abs(size) > _NOTICED for size, together in jumps)
+    present = events >= max(_LEAST, _OFTEN * len(jumps))
     if not present:
-        gains = np.tile([1.0, 0.0], (n, 1))
-    return Flicker(sd=round(sd, 5), present=present, gains=gains)
+        return Flicker(sd=round(sd, 5), present=False, gains=steady)
+    gains = steady.copy()
+    # By rank, not by place: what moves stays in the picture, and its brightness in the ranks.
+    ranked = np.sort(blocks, axis=1)
+    for good in shots:
+        if len(good) >= _LEAST:
+            for k in good:
+                gains[k] = _robust_line(ranked[k], _course(ranked, good, k))
+    return Flicker(sd=round(sd, 5), present=True, gains=gains)
+
+
+def _jumps(blocks: NDArray[np.float64], good: list[int]) -> list[tuple[float, bool]]:
+    """How far each frame lies off the mean of its neighbours, relative, and whether all its blocks say so.
+
+    A slow change of light has hardly any second difference; things that pass by move a part of the blocks.
+    """
+    found = []
+    for before, k, after in zip(good[:-2], good[1:-1], good[2:]):
+        if after - before > 4:
+            continue
+        expected = blocks[before] + (blocks[after] - blocks[before]) * ((k - before) / (after - before))
+        middle = max(float(np.median(expected)), 16.0)
+        gain, offset = _robust_line(expected, blocks[k])
+        jump = (gain - 1) * float(np.median(expected)) + offset
+        spread = 1.4826 * float(np.median(np.abs(blocks[k] - gain * expected - offset)))
+        found.append((jump / middle, abs(jump) > _TOGETHER * spread))
+    return found
 
 
 def _course(blocks: NDArray[np.float64], good: list[int], k: int) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ def find_lines(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     """
     height, width = frames.shape[1:3]
     nothing = np.zeros((height, width), np.bool_)
-    if len(frames) < 3 or height < 4 * _BANDS or width < 4 * _SPAN:
+    if len(frames) < 3 or height < 8 * _BANDS or width < 4 * _SPAN:
         return nothing
     least = _LEAST + 0.6 * noise_sd
     detail = _detail(frames[k])

@@ -1,7 +1,8 @@
 """What is there in one frame only: dust, blotches, scratches and dropouts stand out of both neighbours in time.
 
 The frame in question never takes part in the motion it is judged by: the neighbours are brought together from their
-own flow. It is asked again only to acquit: what can be found in a neighbour is a thing, not damage.
+own flow. It is asked again only to acquit: what can be found in a neighbour is a thing, not damage. Spots that stand
+out are then weighed one by one, see `verdict`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
+from videorestore.detect.verdict import Forecast, forecast, log_odds
 from videorestore.motion.flow import luma, medium_flow
 from videorestore.motion.warp import inside, warp
 from videorestore.spatial.membrane import blur
@@ -23,8 +25,8 @@ _UNREST = 3.0  # in units of how much the neighbours disagree around
 _TEXTURE = 6.0  # in units of how much stands out around anyway
 _WEAK = 0.4  # pixels beyond this share of the threshold belong to a spot
 _PEAK = 0.9  # somewhere in the spot the threshold is (almost) reached
-_EVIDENCE = 6.0  # thresholds that a spot exceeds in sum
-_EXPLAINED = 0.3  # share that must remain after looking through the frame's own flow
+_EVIDENCE = 4.2  # thresholds that a spot exceeds in sum
+_LOOSE = 0.55  # of what is asked of a spot that needs no second look
 _SAME = 0.3  # a thing found elsewhere differs by less than this share of its contrast
 _GROW = 0.45  # share of a spot's contrast that its edge pixels have
 _RIM = 0.2  # and those of its soft rim
@@ -32,6 +34,7 @@ _FAR = 0.11  # of the longer side: how far things fly between two frames
 _NOISY = 4.0  # from this noise on the frames are smoothed first
 _SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
 _LIGHT, _WIDE = 12.0, 20.0  # levels by which the light may differ over areas of this sigma
+_EVEN = 0.04  # relative contrast that needs no correction
 _BIG = 30  # pixels from which a spot can be recognised elsewhere
 
 _CROSS = np.ones((3, 3), np.uint8)
@@ -53,11 +56,15 @@ class _Moments:
     beside: tuple[int, ...]  # those of them next to the frame in question
 
 
-def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
-    """Damage ``(height, width)`` of frame k of ``(n, height, width, channels)``; nothing with fewer than 3 frames."""
+def find_spikes(frames: FloatArray, k: int, noise_sd: float, least: float = 0.0) -> FloatArray:
+    """Log odds ``(height, width)`` of damage in frame k of ``(n, height, width, channels)``.
+
+    -inf where there is none, or where its log odds are below ``least``; nothing with fewer than 3 frames.
+    """
+    found = np.full(frames.shape[1:3], -np.inf, np.float32)
     moments = _moments(frames, k)
     if moments is None:
-        return np.zeros(frames.shape[1:3], np.bool_)
+        return found
     smoothed = noise_sd > _NOISY
     if smoothed:
         # Spots are wider than grains.
@@ -67,20 +74,44 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float) -> Mask:
     evidence = _stands_out(frames, k, moments)
     usual = cv2.blur(np.minimum(evidence.excess, 4), (31, 31))
     threshold = _BASE + _NOISE * noise_sd + _UNREST * evidence.unrest + _TEXTURE * usual
-    share = evidence.excess / threshold
+    share = evidence.excess / (_LOOSE * threshold)
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(
         (share > _WEAK).astype(np.uint8), connectivity=8
     )
+    spots = _candidates(share, labels, count)
+    if not spots:
+        return found
     others = [frames[j] for j in moments.beside]
-    spots = _convincing(frame, others, share, evidence.excess, labels, count)
-    damage = np.zeros(frame.shape[:2], np.bool_)
+    left = _unexplained(frame, others, evidence.excess)
+    expected = _expected(frames, moments, evidence)
+    miss = frame - _lit_like(frame, expected.mean)
     for label in spots:
         box = tuple(int(value) for value in boxes[label][:4])
-        step = (frame - evidence.expected)[labels == label].mean(axis=0)
-        contrast = float(np.abs(step).max())
-        if not _flew(frame, others, labels, label, box, contrast):
-            _grow(damage, frame - evidence.expected, evidence.unrest, labels, label, box, step, smoothed)
-    return damage
+        rows, columns = _around(box, frame.shape, 0)
+        spot = labels[rows, columns] == label
+        step = (frame - evidence.expected)[rows, columns][spot].mean(axis=0)
+        stands = float(evidence.excess[rows, columns][spot].sum())
+        odds = log_odds(
+            miss[rows, columns],
+            expected.sd[rows, columns],
+            spot,
+            _LOOSE * float(share[rows, columns][spot].sum()),
+            float(left[rows, columns][spot].sum()) / max(stands, 1e-6),
+            _flew(frame, others, labels, label, box, float(np.abs(step).max())),
+            noise_sd,
+            expected.inner,
+        )
+        if odds > least:
+            spread = np.zeros(frame.shape[:2], np.bool_)
+            _grow(spread, frame - evidence.expected, evidence.unrest, labels, label, box, step, smoothed)
+            found[spread] = np.maximum(found[spread], np.float32(odds))
+    return found
+
+
+def _expected(frames: FloatArray, moments: _Moments, evidence: _Evidence) -> Forecast:
+    if len(moments.beside) == 2:
+        return forecast(frames, moments.one, moments.two)
+    return Forecast(evidence.expected, evidence.unrest, False)
 
 
 def _moments(frames: FloatArray, k: int) -> _Moments | None:
@@ -144,27 +175,37 @@ def _brought_together(frames: FloatArray, moments: _Moments) -> tuple[FloatArray
 def _lit_like(frame: FloatArray, other: FloatArray) -> FloatArray:
     """The other frame in the light of this one: what differs over wide areas is flicker, not damage."""
     shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+    gain = _gain(frame, other + shift)
+    if abs(gain - 1) > _EVEN:
+        middle = np.median(other.reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+        other = middle + np.float32(gain) * (other - middle)
+        shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
     rest = np.clip(frame - other - shift, -_LIGHT, _LIGHT)
     return np.asarray(other + shift + blur(rest, _WIDE), np.float32)
 
 
-def _convincing(
-    frame: FloatArray,
-    others: list[FloatArray],
-    share: FloatArray,
-    excess: FloatArray,
-    labels: Labels,
-    count: int,
-) -> list[int]:
-    """Labels of the spots with enough evidence that the frame's own flow does not explain away."""
+def _gain(frame: FloatArray, other: FloatArray) -> float:
+    """Contrast of a frame relative to the other one, by small averages."""
+    size = (max(1, frame.shape[1] // 8), max(1, frame.shape[0] // 8))
+    one, two = (cv2.resize(f.mean(axis=2), size, interpolation=cv2.INTER_AREA) for f in (frame, other))
+    near = np.abs(one - two) < 3 * np.median(np.abs(one - two)) + 1
+    one, two = one[near] - one[near].mean(), two[near] - two[near].mean()
+    variance = float((two * two).mean()) if two.size else 0.0
+    return float(np.clip(((one * two).mean() + 50) / (variance + 50), 0.7, 1.4)) if two.size else 1.0
+
+
+def _candidates(share: FloatArray, labels: Labels, count: int) -> list[int]:
+    """Labels of the spots that are worth a second look."""
     flat = labels.ravel()
-    evidence = np.bincount(flat, share.ravel(), count)
     peak = np.zeros(count)
     np.maximum.at(peak, flat, share.ravel())
-    good = (evidence >= _EVIDENCE) & (peak >= _PEAK)
+    good = (np.bincount(flat, share.ravel(), count) >= _EVIDENCE) & (peak >= _PEAK)
     good[0] = False
-    if not good.any():
-        return []
+    return [int(label) for label in np.nonzero(good)[0]]
+
+
+def _unexplained(frame: FloatArray, others: list[FloatArray], excess: FloatArray) -> FloatArray:
+    """What is left of the excess after looking at the neighbours through the frame's own flow."""
     left = excess
     own = luma(frame)
     for other in others:
@@ -175,8 +216,7 @@ def _convincing(
         left = np.minimum(left, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2))
         # What a weaving film shows at its border may be outside of the other frame.
         left = np.where(inside(way), left, np.float32(0))
-    good &= np.bincount(flat, left.ravel(), count) > _EXPLAINED * np.bincount(flat, excess.ravel(), count)
-    return [int(label) for label in np.nonzero(good)[0]]
+    return np.asarray(left, np.float32)
 
 
 def _flew(

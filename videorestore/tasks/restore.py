@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.denoise import stated_noise
+from videorestore.tasks.dirt import SearchedMasks, is_dirty
 from videorestore.tasks.fill import resolve_insertions, time_gaps
-from videorestore.tasks.masks import FoundMasks
 from videorestore.tasks.options import RestoreOptions, UpsampleOptions
 from videorestore.tasks.pipeline import Restoration, Steps
-from videorestore.tasks.scan import Scan, read_pixels, scan
+from videorestore.tasks.scan import Scan, scan
 from videorestore.tasks.timeline import with_insertions
 from videorestore.tasks.upsample import new_slots
 from videorestore.tasks.work import Progress, silent
 
-LEAST_NOISE = 1.2
-"""Noise below this sd (0..255 scale) is not seen, and taking it away costs more than it gains."""
-
-DIRTY = 0.5
-SAMPLED_SHOTS = 3
-SAMPLED_FRAMES = 12
-"""A film is dirty from so many small spots per frame on, judged by stretches of its longest shots."""
+LEAST_NOISE = 3.0
+"""Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays."""
 
 
 def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
@@ -37,11 +30,12 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     noise = noise_to_remove(found, options, notes)
     masks = None
     if options.mend == "auto":
-        dirty = dust_rate(source, found, progress) >= DIRTY
-        masks = FoundMasks(noise_sd=found.noise.sd, dust=dirty)
-        notes.append(
-            f"mend: every frame is searched for {'dust, ' if dirty else ''}scratches, blotches and dropouts"
-        )
+        dirty = is_dirty(source, found, progress)
+        masks = SearchedMasks(noise_sd=found.sure_noise_sd, dirty=dirty)
+        if dirty:
+            notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
+        else:
+            notes.append("mend: the film is not dirty, only what is surely damaged is mended")
     choice = choose(
         source, found, options, "denoise" if noise else "interpolate", found.noise, progress, avoid=missing
     )
@@ -95,29 +89,6 @@ def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> fr
     if missing:
         notes.append(f"fill: {len(missing)} frames are black, broken, missing or frozen")
     return missing
-
-
-def dust_rate(source: Source, found: Scan, progress: Progress = silent) -> float:
-    """Small spots per frame on a few stretches of the longest shots."""
-    from videorestore.detect.damage import REACH, find_damage
-
-    spots = frames = 0
-    longest = sorted(found.shots, key=lambda shot: shot[0] - shot[1])[:SAMPLED_SHOTS]
-    for k, (a, b) in enumerate(longest):
-        progress("is the film dirty", k, len(longest))
-        good = [i for i in range(a, b) if i not in found.void]
-        middle = max(0, (len(good) - SAMPLED_FRAMES) // 2)
-        numbers = good[middle : middle + SAMPLED_FRAMES]
-        if len(numbers) <= 2 * REACH:
-            continue
-        pixels = np.stack([read_pixels(source, i, i + 1)[0] for i in numbers])
-        last = len(numbers) - REACH
-        _, damage = find_damage(
-            np.nan_to_num(pixels, nan=128.0), noise_sd=found.noise.sd, start=REACH, stop=last
-        )
-        spots += sum(d.kind == "dust" for d in damage)
-        frames += last - REACH
-    return spots / frames if frames else 0.0
 
 
 def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:

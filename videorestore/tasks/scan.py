@@ -13,6 +13,7 @@ from videorestore import colour
 from videorestore.clip import FloatArray
 from videorestore.detect.frames import Survey, survey
 from videorestore.detect.noise import estimate_noise
+from videorestore.detect.quiet import quietest_sd
 from videorestore.errors import InputError
 from videorestore.media.source import FrameIndex, Source
 from videorestore.spatial.noise import Noise
@@ -27,6 +28,12 @@ NOISE_SHOTS = 3
 NOISE_LENGTH = 10
 NOISE_SIDE = 640
 """The noise level is read off short stretches of the longest shots; of large frames a central part is enough."""
+
+DOUBTFUL_NOISE = 3.0
+"""What is taken for granted of noise that may be something else."""
+
+QUIET, QUIET_CODED = 0.75, 0.35
+"""The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,11 @@ class Scan:
     survey: Survey
     noise: Noise
     shots: tuple[Shot, ...]
+
+    @property
+    def sure_noise_sd(self) -> float:
+        """Standard deviation of the noise as far as it is sure."""
+        return self.noise.sd if self.noise.trustworthy else min(self.noise.sd, DOUBTFUL_NOISE)
 
     @property
     def times(self) -> tuple[Fraction, ...]:
@@ -204,11 +216,18 @@ def measure_noise(source: Source, shots: tuple[Shot, ...], void: frozenset[int])
     if not stretches:
         return Noise(sd=0.0, trustworthy=False)
     found = [
-        estimate_noise(np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0))
+        _doubted(np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0))
         for s in stretches
     ]
     trusted = [n for n in found if n.trustworthy] or found
     return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]
+
+
+def _doubted(frames: FloatArray) -> Noise:
+    """The noise of some frames, not to be trusted where single frames do not show it."""
+    noise = estimate_noise(frames)
+    share = QUIET_CODED if noise.codec else QUIET
+    return noise if quietest_sd(frames) >= share * noise.sd else replace(noise, trustworthy=False)
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:

@@ -1,0 +1,78 @@
+"""How dirty a film is, and the search for damage that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from videorestore.clip import FloatArray
+from videorestore.media.source import Source
+from videorestore.tasks.masks import SHORT, Masked, Spot
+from videorestore.tasks.scan import Scan, read_pixels
+from videorestore.tasks.work import Progress, silent
+
+SAMPLED_SHOTS = 3
+SAMPLED_FRAMES = 9
+DIRTY = 0.25
+LIKELY = 3.0
+"""A film is dirty from so many spots per frame on that have at least these log odds, judged by stretches of its
+longest shots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedMasks:
+    """Damage that is found: all that is likely on a dirty film, only what is sure on a clean one."""
+
+    noise_sd: float
+    dirty: bool
+
+    @property
+    def reach(self) -> int:
+        """See `MaskSource.reach`."""
+        return SHORT
+
+    def touches(self, start: int, stop: int) -> bool:
+        """Damage may be anywhere."""
+        return True
+
+    def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
+        """See `MaskSource.read`."""
+        from videorestore.detect.damage import find_damage
+        from videorestore.detect.verdict import SURE
+
+        if self.dirty:
+            masks, found = find_damage(frames, noise_sd=self.noise_sd)
+        else:
+            masks, found = find_damage(frames, noise_sd=self.noise_sd, least=SURE, strict=True)
+        spots: list[list[Spot]] = [[] for _ in numbers]
+        for damage in found:
+            x, y, w, h = (int(v) for v in damage.box)
+            spots[damage.frame].append((damage.kind, (x, y, w, h)))
+        return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
+
+
+def is_dirty(source: Source, found: Scan, progress: Progress = silent) -> bool:
+    """Whether a few stretches of the longest shots show damage again and again."""
+    from videorestore.detect.damage import find_damage
+
+    spots = frames = 0
+    for numbers in _stretches(found):
+        progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
+        pixels = np.stack([read_pixels(source, i, i + 1)[0] for i in numbers])
+        _, damage = find_damage(
+            np.nan_to_num(pixels, nan=128.0), noise_sd=found.sure_noise_sd, least=LIKELY, strict=True
+        )
+        spots += len(damage)
+        frames += len(numbers)
+    return spots >= max(2.0, DIRTY * frames)
+
+
+def _stretches(found: Scan) -> Iterator[list[int]]:
+    """Good frames from the middle of the longest shots."""
+    for a, b in sorted(found.shots, key=lambda shot: shot[0] - shot[1])[:SAMPLED_SHOTS]:
+        good = [i for i in range(a, b) if i not in found.void]
+        middle = max(0, (len(good) - SAMPLED_FRAMES) // 2)
+        if len(good) >= 3:
+            yield good[middle : middle + SAMPLED_FRAMES]
