@@ -20,7 +20,7 @@ REACH = 6
 _NEAR = 4  # of them the spots of a frame depend on
 _AGAIN = REACH - _NEAR  # frames within which a thing that moves is seen again
 
-LEAST = 0.0
+LEAST = 1.0
 LINE = 6.0
 """Log odds that are asked for, and those of a line that stays."""
 
@@ -139,10 +139,15 @@ def _seen_again(spot: _Spot, others: list[_Spot], strict: bool) -> bool:
         if not strict and abs(other.place.frame - spot.place.frame) > 1:
             continue
         left, top, wide, high = other.place.box
-        far = max(abs(x + width / 2 - left - wide / 2), abs(y + height / 2 - top - high / 2))
-        size = max(width, height, wide, high)
-        alike = area < 3 * len(other.rows) and len(other.rows) < 3 * area
-        if alike and far < (1.5 * size + 4 if strict else 0.75 * size):
+        # A scratch is not the like of a blotch.
+        alike = all(
+            a < 2.5 * b + 2 and b < 2.5 * a + 2
+            for a, b in ((width, wide), (height, high), (area, len(other.rows)))
+        )
+        reach, slack = (1.5, 4) if strict else (0.4, 0)
+        beside = abs(x + width / 2 - left - wide / 2) < reach * max(width, wide) + slack
+        level = abs(y + height / 2 - top - high / 2) < reach * max(height, high) + slack
+        if alike and beside and level:
             return True
     return False
 

@@ -16,6 +16,12 @@ from videorestore.detect.flicker import find_flicker
 from videorestore.detect.measures import LAGS, Measures, measure
 
 _AROUND = 12
+_FLAT, _WHITE = 4.0, 200.0  # contrast and level of pictures that show nothing
+_UNLIKE = 1.6  # how much farther from both sides than these from each other
+_STRANGE = 0.25  # in units of the contrast of the sides
+_PALE = 0.4  # a picture with less of their contrast
+_ALL = 0.7  # share of the blocks that a flash reaches
+_SAME = 0.6  # correlation of the ranks of its blocks from which on it shows the same as they do
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
 
@@ -135,21 +141,47 @@ def _black(measures: Measures) -> NDArray[np.bool_]:
 
 
 def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Short runs unlike both sides, while the sides are like each other."""
+    """Short runs unlike both sides, while the sides are like each other.
+
+    Motion takes a picture farther in two steps than in one, so that a frame in between that is farther from both
+    sides than they are from each other does not belong there. A change of light explains a difference too: a flash,
+    up to a white picture, is no garbage.
+    """
     n = len(measures)
     garbage = np.zeros(n, np.bool_)
-    # Motion explains a difference, and so does a change of light: a flash is no garbage.
     apart = np.fmin(measures.fitted, measures.compensated)
+    together = np.fmin(measures.plain, apart)
+    flat = measures.contrast < _FLAT
+    white = flat & (measures.level > _WHITE)
     for length in range(1, _LONGEST + 1):
         for first in range(1, n - length):
             after = first + length
-            if garbage[first:after].any():
+            run = slice(first, after)
+            sides = [first - 1, after]
+            if garbage[run].any() or garbage[sides].any() or flat[sides].any() or black[run].all():
                 continue
-            bridge = np.fmin(measures.plain[after, length], measures.compensated[after, length])
+            bridge = together[after, length]
             inner = min(min(apart[j, j - first], apart[after, after - j - 1]) for j in range(first, after))
-            if inner > 3 * bridge + 8:
-                garbage[first:after] = True
-    return garbage & ~black
+            usual = max(float(measures.contrast[sides].min()), 8.0)
+            # Whole runs may be an insert that was meant.
+            times = _UNLIKE if length == 1 else 2 * _UNLIKE
+            unlike = inner > times * bridge + 4 and inner > _STRANGE * usual
+            pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
+            if (unlike or pale) and not any(_flash(measures, j, sides, pale) for j in range(first, after)):
+                garbage[run] = True
+    return garbage & ~black & ~white
+
+
+def _flash(measures: Measures, k: int, sides: list[int], pale: bool) -> bool:
+    """Does a frame show the same as the frames beside it in another light?"""
+    brighter = measures.level[k] > measures.level[sides].max() + 15
+    if not (brighter or pale):
+        return False
+    light = np.median(measures.blocks[sides], axis=0)
+    if not pale and float((measures.blocks[k] > light + 5).mean()) < _ALL:
+        return False
+    ranks = [np.argsort(np.argsort(measures.blocks[j].ravel())) for j in (k, *sides)]
+    return max(float(np.corrcoef(ranks[0], other)[0, 1]) for other in ranks[1:]) > _SAME
 
 
 def _repeats(measures: Measures, void: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:

@@ -186,12 +186,12 @@ def _top(values: FloatArray) -> float:
 
 
 def _after_gain(now: FloatArray, before: FloatArray) -> float:
-    """Mean absolute difference after the best gain (a half to double) and offset; a flash is explained by it."""
+    """Mean absolute difference after the best gain (0.7 to 1.5) and offset; a flash is explained by it."""
     if now.shape != before.shape:
         return float("nan")
     a, b = before - before.mean(), now - now.mean()
     gain = float((a * b).mean() / max(float((a * a).mean()), 1e-6))
-    return float(np.abs(b - min(max(gain, 0.5), 2.0) * a).mean())
+    return float(np.abs(b - min(max(gain, 0.7), 1.5) * a).mean())
 
 
 def _histogram_distance(one: FloatArray, two: FloatArray) -> float:

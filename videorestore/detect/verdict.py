@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.motion.interpolate import interpolate
 
-_WEIGHTS = (2.56, -1.69, 5.91, 3.48, -2.75, 0.97)
-_BIAS = -15.29
-_BEYOND = 2.0  # less sure at the ends of a shot, where motion is only assumed to go on
+_WEIGHTS = (2.06, -1.58, 5.62, 3.23, -3.73, 1.78, 3.41)
+_BIAS = -17.69
+_ENOUGH = 30.0  # evidence beyond which a spot is just larger
+_BEYOND = 4.0  # less sure at the ends of a shot, where motion is only assumed to go on
 
-SURE = 5.0
+SURE = 4.5
 """Log odds above which no spot of a clean clip was seen."""
 
 
@@ -74,13 +75,15 @@ def log_odds(
     # Damage differs by one step everywhere; a misplaced texture differs up and down.
     step = float(np.abs(inside.mean(axis=0)).max())
     one_way = step / max(float(size.mean(axis=0).max()), 1.0)
+    weak, middle = (float(q) for q in np.quantile(size.max(axis=1), (0.25, 0.5)))
     values = (
-        np.log1p(float(np.quantile(size.max(axis=1), 0.25))),
+        np.log1p(weak),
         np.log1p(float(np.hypot(sd[spot].mean(), noise_sd))),
         min(left, 1.0),
         one_way,
         float(flew),
-        np.log1p(evidence),
+        np.log1p(min(evidence, _ENOUGH)),
+        weak / max(middle, 1.0),
     )
     odds = _BIAS + sum(w * v for w, v in zip(_WEIGHTS, values))
     return float(odds if inner else odds - _BEYOND)
