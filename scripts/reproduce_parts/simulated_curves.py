@@ -16,6 +16,8 @@ from scipy.special import ndtri
 Array = NDArray[np.float64]
 
 CASES = ("gaussian", "parabola", "spiral", "sine", "arc")
+FEW = 5
+"""Seeds on which variants are measured that are shown for contrast only."""
 NOISE = {"gaussian": 0.25, "parabola": 0.10, "spiral": 0.025, "sine": 0.15, "arc": 0.08}
 
 

@@ -23,13 +23,13 @@ TITLES = {
 }
 
 
-def draw_all(out: Path, peers: list[dict[str, Any]]) -> list[Path]:
-    """Write every figure into ``out``; returns their paths."""
+def draw_all(out: Path, peers: list[dict[str, Any]], seed: int = 0) -> list[Path]:
+    """Write every figure into ``out``, data of ``seed``; returns their paths."""
     return [
         corp(out / "simulations-corp.png"),
-        panels(out / "simulations.png", ("gaussian", "parabola", "spiral"), peers),
-        zoom(out / "simulations-zoom.png"),
-        panels(out / "simulations-more.png", ("sine", "arc"), peers),
+        panels(out / "simulations.png", ("gaussian", "parabola", "spiral"), peers, seed),
+        zoom(out / "simulations-zoom.png", seed),
+        panels(out / "simulations-more.png", ("sine", "arc"), peers, seed),
     ]
 
 
@@ -67,13 +67,13 @@ def _tube(ax: Any, curve: Array, radius: float) -> None:
         ax.add_patch(PathPatch(Outline(centre + ball), facecolor="#dbe6f2", edgecolor="none", zorder=0))
 
 
-def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]]) -> Path:
+def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]], seed: int) -> Path:
     """Data, mean curve and 95 % band, the truth and GPy's curves, one panel for each case."""
     from videorestore.model import ElectroGP
 
     figure, axes = plt.subplots(1, len(cases), figsize=(4.2 * len(cases), 4.2), layout="constrained")
     for ax, case in zip(axes, cases):
-        data = sample(case, 0)
+        data = sample(case, seed)
         band = ElectroGP().fit(data.points).band(random_state=0)
         curve = np.asarray(band.curve)
         _tube(ax, evenly(curve, 400), band.radius)
@@ -98,11 +98,11 @@ def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]]) -> P
     return _save(figure, path)
 
 
-def zoom(path: Path) -> Path:
+def zoom(path: Path, seed: int) -> Path:
     """Part of the spiral, and the posterior of (x, y2) with and without repulsion."""
     from videorestore.model import ElectroGP
 
-    data = sample("spiral", 0)
+    data = sample("spiral", seed)
     models = {
         "electroGP, r = 1": ElectroGP().fit(data.points),
         "GP-LVM, r = 0, mode of x": ElectroGP(r=0.0, marginal=False).fit(data.points),

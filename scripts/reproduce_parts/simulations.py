@@ -1,6 +1,7 @@
 """The paper's simulations: figures of sections 2 and 3, and a table over seeds with peers.
 
-    scripts/reproduce simulations [--quick] [--seeds 20] [--out assets] [--peers PYTHON] [--peer-results FILE]
+    scripts/reproduce simulations [--quick] [--seeds 20] [--first-seed 0] [--out assets] [--peers PYTHON]
+                                  [--peer-results FILE]
 
 ``--peers`` names a Python that has GPy, where this one has not; ``--peer-results`` takes what an earlier run
 wrote. R's princurve needs R and is left out.
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduce_parts.simulated_curves import CASES, Array, sample, scores
+from reproduce_parts.simulated_curves import CASES, FEW, Array, sample, scores
 
 HERE = Path(__file__).resolve().parent
 OURS = "electroGP"
@@ -54,14 +55,14 @@ def peers(arguments: argparse.Namespace, seeds: int) -> list[dict[str, Any]]:
     """Rows of GPy's models, from a run beside this one; none where GPy is not to be had."""
     if arguments.peer_results:
         rows = json.loads(Path(arguments.peer_results).read_text())
-        return [row for row in rows if row["seed"] < seeds]
+        return [row for row in rows if 0 <= row["seed"] - arguments.first_seed < seeds]
     python = arguments.peers or (sys.executable if importlib.util.find_spec("GPy") else None)
     if python is None:
         print("GPy is not installed: its models are left out (pip install GPy, or --peers PYTHON).")
         return []
     out = Path(arguments.out) / "simulations-peers.json"
     subprocess.run(
-        [python, str(HERE / "simulated_peers.py"), str(out), str(seeds)],
+        [python, str(HERE / "simulated_peers.py"), str(out), str(seeds), str(arguments.first_seed)],
         check=True,
         env=dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
     )
@@ -142,6 +143,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/reproduce simulations", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three seeds, our default only")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the seeds that are measured")
     parser.add_argument("--out", default=str(HERE.parent.parent / "assets"))
     parser.add_argument("--peers", help="a Python that has GPy")
     parser.add_argument("--peer-results", help="JSON of simulated_peers.py")
@@ -156,16 +158,16 @@ def main(arguments: list[str]) -> int:
     rows: list[dict[str, Any]] = []
     for method in methods:
         for case in CASES:
-            # The variants are shown for contrast only.
-            some = seeds if method == OURS else min(seeds, 5)
-            rows += [measure(method, case, seed) for seed in range(some)]
+            some = seeds if method == OURS else min(seeds, FEW)
+            first = parsed.first_seed
+            rows += [measure(method, case, seed) for seed in range(first, first + some)]
             print(f"{method}, {case}: done", file=sys.stderr, flush=True)
     table = summarise(rows + others)
     print(show(table))
     chosen = tune_r()
     print(f"\nr chosen by GridSearchCV on the parabola: {chosen:g}")
     kept = [{k: v for k, v in row.items() if k not in ("curve", "draws")} for row in rows + others]
-    record = {"table": table, "rows": kept, "grid_search_r": chosen}
+    record = {"first_seed": parsed.first_seed, "table": table, "rows": kept, "grid_search_r": chosen}
     (out / "simulations.json").write_text(json.dumps(record, indent=1))
     if not parsed.no_figures:
         if importlib.util.find_spec("matplotlib") is None:
@@ -173,6 +175,6 @@ def main(arguments: list[str]) -> int:
             return 0
         from reproduce_parts import simulated_figures
 
-        for path in simulated_figures.draw_all(out, others):
+        for path in simulated_figures.draw_all(out, others, parsed.first_seed):
             print(path)
     return 0

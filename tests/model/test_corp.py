@@ -114,6 +114,36 @@ def test_sphere_gradient_and_norm(dim, mapping):
     )
 
 
+@pytest.mark.parametrize("mapping", ["one-to-one", "printed"])
+@pytest.mark.parametrize(
+    ("n", "dim", "r"), [(2, 2, 1.0), (3, 2, 1.0), (2, 3, 2.0), (2, 2, 0.6), (3, 2, 0.5), (4, 3, 1.0)]
+)
+def test_density_on_the_cube_is_normalised(n, dim, r, mapping):
+    """Mean of exp(logpdf) over random points of the cube, within four standard errors or the stated 3 %."""
+    process = CoulombProcess(r, dim=dim, mapping=mapping)
+    x = np.random.default_rng(3).uniform(size=(20000, n, dim))
+    y = process.to_sphere(x.reshape(-1, dim)).reshape(20000, n, dim + 1)
+    logs = np.zeros(20000)
+    for i in range(n):
+        for j in range(i):
+            logs += r * np.log(np.square(y[:, i] - y[:, j]).sum(axis=1))
+    assert process.logpdf(x[0]) == pytest.approx(logs[0] - process.log_constant(n))
+    density = np.exp(logs - process.log_constant(n))
+    error = 4 * density.std() / np.sqrt(20000)
+    assert density.mean() == pytest.approx(
+        1.0, abs=error + (0.03 if (n > 2 and r != 1) or dim == 3 else 0.002)
+    )
+
+
+def test_constants_that_are_not_known_are_left_out():
+    process = CoulombProcess(0.7, dim=2)
+    x = np.random.default_rng(0).uniform(size=(12, 2))
+    assert process.log_constant(12) is None and np.isfinite(process.logpdf(x))
+    # Dimension 2 with r = 1 is known for any n: two points on the sphere are sqrt(2) apart in the mean square.
+    assert CoulombProcess(1.0, dim=2).log_constant(2) == pytest.approx(np.log(2.0))
+    assert np.isfinite(CoulombProcess(1.0, dim=2).log_constant(500))
+
+
 def test_default_map_is_one_to_one_and_the_printed_is_not():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(1, 2))

@@ -5,12 +5,13 @@ import pytest
 from scipy.stats import kendalltau
 
 from tests.reference import marginal as reference
-from videorestore.model import ElectroGP
-from videorestore.model import marginal as module
+from videorestore.model import ElectroGP, marginal_state
+from videorestore.model import marginal_search as module
 from videorestore.model.covariance import KERNELS, covariance
-from videorestore.model.marginal import refine
 from videorestore.model.marginal_basis import features, frequencies, log_spectrum, make_basis, waves
+from videorestore.model.marginal_search import refine
 from videorestore.model.marginal_starts import ranks
+from videorestore.model.marginal_state import louis_root
 from videorestore.model.marginal_steps import curve_given, log_evidence, moments, position_step
 
 
@@ -102,7 +103,7 @@ def test_roughness_softens_the_repulsion():
 
 def test_covariance_of_the_curve_is_that_of_the_marginal_density(monkeypatch):
     """Louis' identity against the Hessian of the density with positions summed out."""
-    monkeypatch.setattr(module, "LEAST_PRECISION", 1e-9)
+    monkeypatch.setattr(marginal_state, "LEAST_PRECISION", 1e-9)
     data, basis, q = small_state(n=12, size=30, r=0.0)
     basis = replace(basis, omega=basis.omega[:4], phi=basis.phi[:, :4])
     theta = np.array([np.log(3.0), 0.5, 0.5, np.log(0.05)])
@@ -115,7 +116,7 @@ def test_covariance_of_the_curve_is_that_of_the_marginal_density(monkeypatch):
     _, _, own = curve_given(theta, data, basis, moments(data, basis, q), full=True)
     own = replace(own, mean=curve.mean)
     state = module._begin(data, basis, q, "test", theta)
-    root = module._louis(replace(state, curve=own, q=q))
+    root = louis_root(replace(state, curve=own, q=q))
     covariance_ = np.einsum("kjr,lir->jkil", root, root).reshape(8, 8)
 
     def density(flat):
@@ -153,7 +154,7 @@ def test_planted_curve_noise_and_order_are_found():
 
 def test_even_speed_is_recognised_and_repulsion_fills_the_interval():
     """Evenly sampled points: the paper's stationary covariance wins; thrown ones: it does not."""
-    u, even = parabola(80, even=True)
+    u, even = parabola(80, noise=0.03, even=True)
     found = refine(even, u, starts=False)
     assert found is not None and found.roughness == 0.0
     v, thrown = parabola(80, seed=5)
@@ -163,6 +164,22 @@ def test_even_speed_is_recognised_and_repulsion_fills_the_interval():
     plain = refine(thrown, ranks(v), r=0.0, starts=False)
     assert plain is not None and plain.roughness == 0.0
     np.testing.assert_array_equal(plain.x, plain.s)
+
+
+def test_a_crowd_in_the_middle_is_recognised_and_the_ends_are_reached():
+    """Normally distributed along a line: few points near the ends, which the curve must not cut off."""
+    rng = np.random.default_rng(4)
+    t = rng.normal(size=80)
+    y = np.stack([t, 0.2 * rng.normal(size=80)], axis=1)
+    found = refine(y, ranks(t), starts=False)
+    assert found is not None
+    step = np.abs(np.diff(np.sort(found.s)))
+    assert step[[0, 1, 2, -3, -2, -1]].mean() > 2 * step[35:45].mean()
+    ends = found.predict(np.array(found.span))[0][:, 0]
+    assert np.ptp(ends) > 0.85 * np.ptp(t)
+    u, y = parabola(80, seed=5)
+    found = refine(y, ranks(u), starts=False)
+    assert found is not None and np.ptp(found.s) > 0.95
 
 
 def test_missing_values_and_noise_of_each_dimension():

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import roots_jacobi
+from scipy.special import gammaln, roots_jacobi
 
 from videorestore.errors import InputError
 from videorestore.model import _corp_kernels as kernels
+from videorestore.model.corp_constant import log_constant
 from videorestore.model.objective import corp_log_density
 from videorestore.model.sphere import SphericalConditional, pair_log_density, to_sphere
 
@@ -57,15 +58,23 @@ class CoulombProcess:
     def logpdf(self, x: ArrayLike) -> float:
         """Log density of points ``x``, (n,) or (n, dim), jointly, eq. (2).
 
-        Normalised on the unit cube for dim = 1; for dim > 1 no closed form of the constant is known and
-        it is left out. ``-inf`` outside of the cube and where two points meet.
+        Normalised on the unit cube: exactly for dim = 1, for dim = 2 with r = 1, and for two points;
+        otherwise with a constant estimated to a few percent up to ten points, and without it beyond (see
+        :meth:`log_constant`). ``-inf`` outside of the cube and where two points meet.
         """
         points = self._points(x)
         if ((points < 0) | (points > 1)).any():
             return -np.inf
         if self.dim == 1:
             return corp_log_density(points, self.r)[0]
-        return pair_log_density(points, self.r, self.mapping)[0]
+        constant = self.log_constant(len(points))
+        return pair_log_density(points, self.r, self.mapping)[0] - (constant or 0.0)
+
+    def log_constant(self, n: int) -> float | None:
+        """Log of what the product of eq. (2) over ``n`` points is divided by; None where it is not known."""
+        if self.dim == 1:
+            return float(gammaln(1 + self.r * n) - n * gammaln(1 + self.r))
+        return log_constant(int(n), self.r, self.dim)
 
     def grad_logpdf(self, x: ArrayLike) -> Array:
         """Gradient of :meth:`logpdf`, shaped like ``x``."""

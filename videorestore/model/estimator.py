@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
 from videorestore.model.fit import CurveFit, Options, fit_curve
 from videorestore.model.gram import CHUNK, Stream, columns_of
-from videorestore.model.marginal import refine
-from videorestore.model.marginal_posterior import MarginalPosterior, adopt
-from videorestore.model.placement import Chain, Placement, expectation_maximisation, gather
+from videorestore.model.imputation import check_method, complete
+from videorestore.model.marginal_fit import FEW_DIMENSIONS, fit_marginal
+from videorestore.model.marginal_posterior import MarginalPosterior
+from videorestore.model.placement import Chain, Placement, gather
 from videorestore.model.posterior import CurvePosterior, Weights
 from videorestore.model.threads import one_thread
 
@@ -162,7 +162,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         chunks : callable
             Starts the blocks (n_frames, k) again from the first pixel; float32 (or float64), NaN = missing.
-            It is called 3 to 6 times with ``hyper="pixel"``, once with ``"shared"``.
+            Where nothing is missing it is called three times with ``hyper="pixel"`` and ``"group"`` (facts, then
+            groups twice), once with ``"shared"``.
         n_frames : int
 
         Returns
@@ -220,37 +221,16 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_marginal(self, frames: Block) -> bool:
         """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
-        noise: Any = self.noise_var
-        if self.marginal is False or (self.marginal == "auto" and frames.shape[1] >= 20):
+        few = self.marginal is True or (self.marginal == "auto" and frames.shape[1] < FEW_DIMENSIONS)
+        if not few or not self.learn_x or np.ndim(self.noise_var) > 0:
             return False
-        if not self.learn_x or np.ndim(noise) > 0:
-            return False
-        options = self._options(noise)
-        anywhere = isinstance(options.init, str) and options.init == "auto"
-        # The mode is only a start here: one order and shared hyper-parameters serve.
-        sketch = replace(
-            options,
-            init="eigenmaps" if anywhere else options.init,
-            hyper="shared" if options.hyper in ("pixel", "group") else options.hyper,
-        )
         with one_thread():
-            fit = fit_curve(columns_of(frames), frames.shape[0], sketch)
-            marginal = refine(
-                frames[fit.rows],
-                fit.x[fit.rows],
-                r=fit.r,
-                kernel=fit.kernel,
-                periodic=fit.periodic,
-                starts=anywhere,
-                noise="shared" if options.hyper == "shared" else "auto",
-                noise_var=None if noise is None else float(noise),
-                noise_floor=options.noise_floor,
-            )
-        if marginal is None:
+            found = fit_marginal(frames, self._options(self.noise_var))
+        if found is None:
             return False
-        self._adopt(adopt(marginal, fit))
-        self._posterior = MarginalPosterior(marginal, self.fit_)
-        self.marginal_ = marginal
+        self.marginal_, fit = found
+        self._adopt(fit)
+        self._posterior = MarginalPosterior(self.marginal_, fit)
         return True
 
     # -- the curve ---------------------------------------------------------------------------------
@@ -369,8 +349,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Z : ndarray (m, n_pixels)
             NaN = missing; seen values are kept.
         method : {"map", "mh", "em"}
-            At the most probable position; averaged over Metropolis-Hastings draws of the position; EM point
-            estimate with the position as augmented data.
+            At the most probable position; averaged over Metropolis-Hastings draws of the position; EM: the
+            most probable value of each pixel, with the position as augmented data.
         return_std : bool
             Also the sd of the missing values, noise included (for ``mh`` also that of the position), 0
             where seen.
@@ -379,52 +359,20 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         mean : ndarray (m, n_pixels), and sd alike if asked
         """
-        if method not in ("map", "mh", "em"):
-            raise InputError(f"method must be 'map', 'mh' or 'em', got {method!r}")
+        check_method(method)
         frames = self._trained()
         partial = self._frames(Z, reset=False)
         rng = self._rng(random_state)
         out = np.array(partial, dtype=np.result_type(partial.dtype, np.float32))
         spread = np.zeros_like(out)
-        for i, placement in enumerate(self.place(partial)):
-            missing = np.flatnonzero(np.isnan(partial[i]))
-            if missing.size == 0:
-                continue
-            mean, sd = self._complete(placement, frames, missing, method, n_samples, rng)
-            out[i, missing] = mean
-            spread[i, missing] = sd
+        with one_thread():
+            for i, placement in enumerate(self.place(partial)):
+                missing = np.flatnonzero(np.isnan(partial[i]))
+                if missing.size:
+                    out[i, missing], spread[i, missing] = complete(
+                        self._posterior, placement, frames, missing, method, n_samples, rng
+                    )
         return (out, spread) if return_std else out
-
-    def _complete(
-        self,
-        placement: Placement,
-        frames: Block,
-        missing: Any,
-        method: str,
-        n_samples: int,
-        rng: np.random.Generator,
-    ) -> tuple[Block, Block]:
-        pixels = frames[:, missing]
-        if method == "map":
-            weights = self.posterior_weights([placement.mode()])
-            mean, sd = weights.apply(pixels, missing, noise=True)
-            return mean[0], sd[0]
-        if method == "mh":
-            x = placement.sample(n_samples, rng).x
-            # Far fewer draws than the chain's say as much about mean and variance.
-            x = x[:: max(1, x.size // 64)]
-            mean, sd = self.posterior_weights(x).apply(pixels, missing, noise=True)
-            variance = np.square(sd, dtype=np.float64).mean(axis=0) + mean.var(axis=0, dtype=np.float64)
-            return mean.mean(axis=0), np.sqrt(variance)
-        log_weight = placement.log_density + np.log(np.gradient(placement.grid))
-        top = np.sort(np.argsort(log_weight, kind="stable")[-400:])
-        top = top[log_weight[top] > log_weight.max() - 30.0]
-        mean, sd = self.posterior_weights(placement.grid[top]).apply(pixels, missing, noise=True)
-        value = expectation_maximisation(
-            log_weight[top], mean.astype(np.float64), np.maximum(np.square(sd, dtype=np.float64), 1e-12)
-        )
-        best = int(log_weight[top].argmax())
-        return value, sd[best]
 
     def score(self, Y: ArrayLike, y: None = None) -> float:
         """Mean log density per value of frames ``Y``, their positions integrated out; higher is better."""

@@ -14,12 +14,13 @@ from videorestore.errors import InputError, NumericalError
 from videorestore.model.checks import check_facts, check_options
 from videorestore.model.covariance import KERNELS, Kernel, check_kernel, covariance
 from videorestore.model.evidence import held_out_evidence, log_score
-from videorestore.model.gram import Stream, group_grams, survey
+from videorestore.model.gram import Stream, survey
 from videorestore.model.mode import optimise, start_hyper
 from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet, permuted
 from videorestore.model.outcome import CurveFit, Options
 from videorestore.model.passes import Belief, Pixels
-from videorestore.model.pixels import SPREAD, Classes, basis, choose, find_classes, search
+from videorestore.model.pixels import SPREAD
+from videorestore.model.regroup import Sorting, group_pixels, sort_pixels
 from videorestore.model.starts import METHODS, order_from, orient, ranks, same_order
 
 __all__ = ["CurveFit", "Options", "fit_curve"]
@@ -104,7 +105,7 @@ class _Fit:
             gram = self.facts.gram[np.ix_(self.rows, self.rows)]
             part = Part(gram=gram, size=float(self.facts.active.sum()))
             return [Group(parts=(part,), noise_var=self.noise)]
-        return self._groups(self._one_label(), np.zeros(1, dtype=np.intp), None)
+        return self._groups(self._one_label(), 1)
 
     def _one_label(self) -> Indices:
         return np.where(self.facts.active, 0, -1).astype(np.intp)
@@ -118,7 +119,7 @@ class _Fit:
         if self.facts.patterns:
             return posterior, x, alpha, ratio
         for stage in range(EM_ROUNDS):
-            posterior = replace(posterior, groups=self._groups(label, np.zeros(1, dtype=np.intp), None))
+            posterior = replace(posterior, groups=self._groups(label, 1))
             x, alpha, ratio = self._optimise(f"fill {stage + 1}", posterior, x, alpha, ratio, 30)
             self._believe(posterior, x, alpha, ratio, label, None)
         return posterior, x, alpha, ratio
@@ -140,27 +141,10 @@ class _Fit:
         own = posterior.profile_phi(x, alpha, ratio)[np.maximum(label, 0)] * (1.0 if phi is None else phi)
         self.pixels = replace(self.pixels, belief=Belief(label=label, phi=own, inverse=inverse))
 
-    def _groups(self, label: Indices, shape: Indices, phi: Array | None) -> list[Group]:
-        """Gram matrices per group; each pixel is divided by sqrt(phi) where phi is given."""
-        patterns = self.facts.patterns
-        many = max(len(patterns), 1)
-        cell = np.where(label < 0, -1, label * many + (self.facts.pattern if patterns else 0))
-        grams, sizes = group_grams(self.pixels.labelled(cell, phi), self.u, shape.size * many)
-        groups = []
-        for g in range(shape.size):
-            parts = []
-            for p in range(many):
-                size = float(sizes[g * many + p])
-                if size == 0:
-                    continue
-                rows = None
-                gram = grams[g * many + p]
-                if patterns and not patterns[p][self.rows].all():
-                    rows = np.flatnonzero(patterns[p][self.rows])
-                    gram = gram[np.ix_(rows, rows)]
-                parts.append(Part(gram=0.5 * (gram + gram.T), size=size, rows=rows))
-            groups.append(Group(parts=tuple(parts), shape=int(shape[g]), noise_var=self.noise))
-        return groups
+    def _groups(self, label: Indices, count: int) -> list[Group]:
+        """Gram matrices of ``count`` groups of pixels, each with its own alpha."""
+        parts = group_pixels(self.pixels, lambda _, columns: (label[columns], None), count)
+        return [Group(parts=tuple(p), shape=g, noise_var=self.noise) for g, p in enumerate(parts)]
 
     def _start(self, shared: list[Group], kernel: Kernel) -> tuple[str, Array]:
         """Order to start from, as positions (u,) of the frames that count."""
@@ -232,7 +216,7 @@ class _Fit:
         active = self.facts.active
         label = np.where(active, np.cumsum(active) - 1, -1).astype(np.intp)
         count = int(active.sum())
-        groups = self._groups(label, np.arange(count), None)
+        groups = self._groups(label, count)
         own = replace(posterior, groups=groups)
         x, alphas, ratio = self._optimise("pixel", own, x, np.full(count, alpha[0]), np.full(count, ratio[0]))
         return own, x, alphas, ratio, label
@@ -250,11 +234,12 @@ class _Fit:
         options = self.options
         offered = alpha[0] * np.array([1 / SPREAD, 1.0, SPREAD])
         limit = min(options.n_groups, max(2, int(options.n_groups * 600 / self.u)))
-        for stage in range(max(options.refits, 1)):
-            classes, label, phi = self._classify(posterior, x, offered, limit)
-            scaled = options.hyper == "pixel" and self.noise is None
-            groups = self._groups(label, classes.shape, phi if scaled else None)
-            posterior = replace(posterior, groups=groups)
+        scaled = options.hyper == "pixel" and self.noise is None
+        rounds = max(options.refits, 1)
+        for stage in range(rounds):
+            found = self._sort(posterior, x, offered, limit, scaled, scaled and stage == rounds - 1)
+            posterior = replace(posterior, groups=found.groups)
+            classes, label, phi = found.classes, found.label, found.phi if scaled else None
             name_of_stage = f"regroup {stage + 1}"
             alpha, ratio = self._optimise(
                 name_of_stage, posterior, x, classes.alpha, classes.ratio, move=False
@@ -272,10 +257,33 @@ class _Fit:
             if better:
                 x, alpha, ratio = moved
             offered = alpha
-            self._believe(posterior, x, alpha, ratio, label, phi if scaled else None)
-            if not better and self.facts.complete:
+            self._believe(posterior, x, alpha, ratio, label, phi)
+            if not better and self.facts.complete and stage < rounds - 1:
+                # The positions stay: one more pass at them for the noise of each pixel, if that is wanted.
+                if scaled:
+                    found = self._sort(posterior, x, offered, limit, scaled, True)
+                    posterior = replace(posterior, groups=found.groups)
+                    label, phi = found.label, found.phi
+                    alpha, ratio = self._optimise(
+                        name_of_stage, posterior, x, found.classes.alpha, found.classes.ratio, move=False
+                    )[1:]
                 break
-        return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi if scaled else None)
+        return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi, found.noise)
+
+    def _sort(
+        self, posterior: Posterior, x: Array, offered: Array, limit: int, scaled: bool, own_noise: bool
+    ) -> Sorting:
+        return sort_pixels(
+            self.pixels,
+            posterior,
+            x,
+            offered,
+            limit=limit,
+            seen=self._seen_frames(),
+            noise_var=self.noise,
+            scaled=scaled,
+            own_noise=own_noise,
+        )
 
     def _error(self, posterior: Posterior, x: Array, alpha: Array, ratio: Array, label: Indices) -> float:
         """Mean squared leave-one-out error over the sample of pixels, closed form."""
@@ -292,47 +300,6 @@ class _Fit:
                 total += float(np.square(inverse @ part / np.diagonal(inverse)[:, None]).sum())
         return total / sample.size
 
-    def _classify(
-        self, posterior: Posterior, x: Array, offered: Array, limit: int
-    ) -> tuple[Classes, Indices, Array]:
-        """Groups for the present positions, and for each pixel its group and phi (d,)."""
-        sample, columns = self.pixels.sample()
-        seen = None if self.facts.complete else self._seen_frames()
-        known = None if self.noise is None else np.ones(self.facts.mean.size)
-        classes = find_classes(
-            sample,
-            posterior.kernel,
-            x,
-            offered,
-            periodic=posterior.periodic,
-            floor=self.options.noise_floor,
-            limit=limit,
-            noise=None if known is None else known[columns],
-            count=None if seen is None else seen[columns],
-        )
-        bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
-        labels, phis = [], []
-        for block, here in self.pixels.blocks():
-            on = self.facts.active[here]
-            one, phi = choose(
-                block,
-                bases,
-                classes,
-                None if known is None else known[here],
-                None if seen is None else seen[here],
-            )
-            labels.append(np.where(on, one, -1))
-            phis.append(np.where(on, phi, 0.0))
-        new = np.concatenate(labels)
-        # A class that no pixel chose would leave an empty Gram matrix.
-        used, renumbered = np.unique(new[new >= 0], return_inverse=True)
-        new[new >= 0] = renumbered
-        shapes, shape = np.unique(classes.shape[used], return_inverse=True)
-        kept = Classes(
-            alpha=classes.alpha[shapes], shape=shape, ratio=classes.ratio[used], weight=classes.weight[used]
-        )
-        return kept, new, np.concatenate(phis)
-
     def _finish(
         self,
         name: str,
@@ -343,6 +310,7 @@ class _Fit:
         ratio: Array,
         label: Indices | None,
         scaled: Array | None = None,
+        own_noise: Array | None = None,
     ) -> CurveFit:
         options = self.options
         active = self.facts.active
@@ -361,7 +329,9 @@ class _Fit:
             spread = 0.5 * float((seen[active] * np.log(scaled[active])).sum())
             log_posterior -= spread
             score -= spread / posterior.values
-            noise = self._own_noise(posterior, x, alpha[shapes], label, noise)
+        if own_noise is not None:
+            # A pixel that is missing in some frames keeps the noise of its group.
+            noise = np.where(np.isnan(own_noise), noise, own_noise)
         phi, noise = np.where(active, phi, 0.0), np.where(active, noise, 0.0)
         scale = self.pixels.scale
         if scale is not None:
@@ -390,23 +360,6 @@ class _Fit:
             start=name,
             evidence=evidence,
         )
-
-    def _own_noise(self, posterior: Posterior, x: Array, alpha: Array, label: Indices, noise: Array) -> Array:
-        """Noise variance (d,) of each pixel by its own search, at the alpha of its group.
-
-        A pixel that is missing in some frames keeps the ``noise`` of its group.
-        """
-        out = noise.copy()
-        bases = {float(a): basis(posterior.kernel, x, float(a), posterior.periodic) for a in np.unique(alpha)}
-        whole = self.facts.seen == self.n
-        for block, columns in self.pixels.blocks():
-            here = np.where(whole[columns], label[columns], -1)
-            for a, b in bases.items():
-                member = np.flatnonzero((here >= 0) & (alpha[np.maximum(here, 0)] == a))
-                if member.size:
-                    ratio, own = search(b.squares(block[:, member]), b.values, self.options.noise_floor)
-                    out[columns.start + member] = ratio * own
-        return out
 
     # -- small things --------------------------------------------------------------------------------
 

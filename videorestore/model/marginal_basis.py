@@ -18,6 +18,8 @@ from videorestore.model.covariance import Kernel
 
 Array = NDArray[np.float64]
 
+NORMAL_SD = 0.18
+"""Of positions that crowd in the middle of the curve and thin out towards its ends."""
 PAD = 0.75
 """Room beyond the ends of (0, 1), where the sines may go to zero without pulling at the curve."""
 
@@ -78,6 +80,8 @@ class Basis:
     stiffness : ndarray (2 modes,)
         Energy of each mode: the prior of positions is ``exp(-1/2 sum_k stiffness_k rho_k^2)`` with ``rho`` the
         sums of the waves over the points; 2 r / k for Corp(r).
+    log_prior : ndarray (m,)
+        Log density of a position at each cell before repulsion, relative to an even one.
     """
 
     kernel: Kernel
@@ -87,16 +91,25 @@ class Basis:
     phi: Array
     waves: Array
     stiffness: Array
+    log_prior: Array
 
 
 def make_basis(
-    *, n: int, size: int, count: int, kernel: Kernel, periodic: bool, r: float, roughness: float
+    *,
+    n: int,
+    size: int,
+    count: int,
+    kernel: Kernel,
+    periodic: bool,
+    r: float,
+    roughness: float,
+    crowded: bool = False,
 ) -> Basis:
     """Lay out a grid of ``size`` cells and ``count`` features for ``n`` points.
 
     ``roughness`` in [0, 1] is the variance that the random speed along the curve gives to the sums of the
     waves, relative to points thrown independently: it softens the stiffness of each mode, see
-    :mod:`videorestore.model.marginal`.
+    :mod:`videorestore.model.marginal`. ``crowded``: a normal density of positions instead of an even one.
     """
     s = (np.arange(size) + 0.5) / size
     omega = frequencies(count, periodic)
@@ -106,6 +119,7 @@ def make_basis(
     spread = 1.0 / (free + 2.0 * r / k) + roughness * n / 2.0
     stiffness = np.maximum(1.0 / spread - free, 0.0)
     stiffness[stiffness < 1e-9] = 0.0
+    log_prior = -0.5 * np.square((s - 0.5) / NORMAL_SD) if crowded else np.zeros(size)
     return Basis(
         kernel=kernel,
         periodic=periodic,
@@ -114,4 +128,5 @@ def make_basis(
         phi=features(s, omega, periodic),
         waves=waves(s, modes),
         stiffness=np.concatenate([stiffness, stiffness]),
+        log_prior=log_prior - np.log(np.exp(log_prior).mean()),
     )

@@ -212,7 +212,7 @@ def position_step(data: Data, basis: Basis, curve: Curve, field: Array) -> tuple
     The repulsion enters through the field that all points make together. It is the saddle point of a convex
     function (each point's log normaliser plus a quadratic), reached by Newton's steps.
     """
-    log_p = log_likelihood(data, basis, curve)
+    log_p = log_likelihood(data, basis, curve) + basis.log_prior
     on = basis.stiffness > 0
     if on.any():
         b, stiffness, u = basis.waves[:, on], basis.stiffness[on], field[on]
@@ -236,7 +236,7 @@ def log_evidence(basis: Basis, curve: Curve, q: Array) -> float:
     The energy is taken at the saddle point with its Gaussian fluctuations, relative to independent points.
     """
     n, m = q.shape
-    entropy = -float((q * np.log(np.maximum(q * m, 1e-300))).sum())
+    entropy = -float((q * (np.log(np.maximum(q * m, 1e-300)) - basis.log_prior)).sum())
     on = basis.stiffness > 0
     if not on.any():
         return curve.log_evidence + entropy

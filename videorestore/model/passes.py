@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +64,6 @@ class Pixels:
             return []
         return list(fill(block, self.belief.label[columns], self.belief.inverse))
 
-    def blocks(self) -> Iterator[tuple[Block, slice]]:
-        """Centred blocks (u, k), missing values filled, and where their pixels stand."""
-        for columns, block in self._centred():
-            self._filled(block, columns)
-            yield block, columns
-
     def sample(self) -> tuple[Array, Indices]:
         """The pixels of the first pass that change (u, s), filled, and where they stand."""
         columns = self.facts.columns[self.facts.active[self.facts.columns]]
@@ -78,21 +72,26 @@ class Pixels:
         self._filled(block, columns)
         return block, columns
 
-    def labelled(self, label: Indices, phi: Array | None) -> Iterator[tuple[Block, Indices, list[Extra]]]:
-        """Centred blocks with the labels (d,) of their pixels, divided by sqrt(phi) (d,) where given.
+    def labelled(
+        self, assign: Callable[[Block, slice], tuple[Indices, Array | None]], many: int
+    ) -> Iterator[tuple[Block, Indices, list[Extra]]]:
+        """Centred, filled blocks, divided by sqrt(phi) where ``assign`` gives one, with their pixels' cells.
 
-        The third entry holds what the uncertainty of filled values adds to the Gram matrices.
+        ``assign`` names the labels of a block's pixels; a cell is the label times ``many`` plus the pattern of
+        missing frames. The third entry holds what the uncertainty of filled values adds to the Gram matrices.
         """
         for columns, block in self._centred():
+            filled = self._filled(block, columns)
+            label, phi = assign(block, columns)
+            cell = np.where(label < 0, -1, label * many + (self.facts.pattern[columns] if many > 1 else 0))
             extras: list[Extra] = []
-            here = label[columns]
-            for at, _, rows, covariance in self._filled(block, columns):
+            for at, _, rows, covariance in filled:
                 own = self.belief.phi[columns][at] if self.belief is not None else np.zeros(at.size)
-                share = own if phi is None else own / np.where(phi[columns][at] > 0, phi[columns][at], 1.0)
-                for g in np.unique(here[at]):
+                share = own if phi is None else own / np.where(phi[at] > 0, phi[at], 1.0)
+                for g in np.unique(cell[at]):
                     if g >= 0:
-                        extras.append((int(g), rows, covariance * float(share[here[at] == g].sum())))
+                        extras.append((int(g), rows, covariance * float(share[cell[at] == g].sum())))
             if phi is not None:
-                scale = np.sqrt(np.where(phi[columns] > 0, phi[columns], 1.0))
+                scale = np.sqrt(np.where(phi > 0, phi, 1.0))
                 block = block / scale.astype(block.dtype)
-            yield block, here, extras
+            yield block, cell, extras

@@ -157,13 +157,14 @@ def find_classes(
 
 def choose(
     block: Block, bases: list[Basis], classes: Classes, noise: Array | None, count: Array | None = None
-) -> tuple[Indices, Array]:
-    """Group (k,) of each centred pixel (n, k) and its phi (k,) there."""
+) -> tuple[Indices, Array, Block]:
+    """Group (k,) of each centred pixel (n, k), its phi (k,) there, and its squares (k, n) in that basis."""
     k = block.shape[1]
     n: Any = block.shape[0] if count is None else count
     best = np.full(k, -np.inf)
     label = np.zeros(k, dtype=np.intp)
     phi = np.zeros(k)
+    kept: Block = np.empty((0, 0))
     for a, b in enumerate(bases):
         member = np.flatnonzero(classes.shape == a)
         squares = b.squares(block)
@@ -179,7 +180,11 @@ def choose(
         else:
             here = noise / ratio[top]
         phi = np.where(better, here, phi)
-    return label, phi
+        if a == 0:
+            kept = squares
+        else:
+            kept[better] = squares[better]
+    return label, phi, kept
 
 
 def search(squares: Block, values: Array, floor: float) -> tuple[Array, Array]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,11 +248,26 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Draws of a position ``x`` (s,), share of accepted proposals, effective sample size."""
+    """Draws of a position ``x`` (s,), share of accepted proposals, effective sample size.
+
+    As an array, in a loop and by ``len`` it is its draws.
+    """
 
     x: Array
     acceptance: float
     effective: float
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.x, dtype=dtype, copy=True if copy is None else copy)
+
+    def __len__(self) -> int:
+        return self.x.size
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.x.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.x[index]
 
 
 def effective_size(chain: Array) -> float:
@@ -266,39 +283,6 @@ def effective_size(chain: Array) -> float:
     pairs = correlation[1 : 2 * ((n - 1) // 2) + 1].reshape(-1, 2).sum(axis=1)
     stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else pairs.size
     return float(min(n, n / (1.0 + 2.0 * pairs[:stop].sum())))
-
-
-def expectation_maximisation(
-    log_weight: Array,
-    mean: Array,
-    variance: Array,
-    max_iter: int = 30,
-) -> Array:
-    """Point estimate (k,) of the missing pixels, the position taken as augmented data.
-
-    Parameters
-    ----------
-    log_weight : ndarray (p,)
-        Log posterior mass of each position given the seen pixels.
-    mean : ndarray (p, k)
-        Posterior mean of the missing pixels at each position.
-    variance : ndarray (p, k)
-        Of a missing value at each position, noise included.
-    """
-    share = np.exp(log_weight - log_weight.max())
-    share /= share.sum()
-    value = (share[:, None] * mean).sum(axis=0)
-    for _ in range(max_iter):
-        logs = log_weight - 0.5 * (np.square(value - mean) / variance + np.log(variance)).sum(axis=1)
-        share = np.exp(logs - logs.max())
-        share /= share.sum()
-        precision = share[:, None] / variance
-        fresh = (precision * mean).sum(axis=0) / precision.sum(axis=0)
-        moved = float(np.abs(fresh - value).max(initial=0.0))
-        value = fresh
-        if moved <= 1e-6 * (float(np.abs(value).max(initial=0.0)) + 1e-300):
-            break
-    return np.asarray(value)
 
 
 def _cell_masses(grid: Array, log_value: Array) -> Array:

@@ -1,0 +1,167 @@
+"""Pixels sorted into groups at given positions, in one pass: group, signal and noise variance, Gram matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.model.gram import group_grams
+from videorestore.model.groups import Array, Group, Indices, Part
+from videorestore.model.objective import Posterior
+from videorestore.model.passes import Pixels
+from videorestore.model.pixels import Basis, Classes, basis, choose, find_classes, search
+
+Block = NDArray[Any]
+Assign = Callable[[Block, slice], tuple[Indices, Array | None]]
+"""Labels (k,) of a centred block (u, k) of pixels, and their phi (k,) where they are to be divided by its root."""
+
+PIECE = 4_000_000
+"""Values that are turned to the eigenvectors at once."""
+
+
+def group_pixels(pixels: Pixels, assign: Assign, count: int) -> list[list[Part]]:
+    """Gram matrices of ``count`` groups, each in parts by the frames in which its pixels are seen."""
+    patterns, rows = pixels.facts.patterns, pixels.rows
+    many = max(len(patterns), 1)
+    grams, sizes = group_grams(pixels.labelled(assign, many), rows.size, count * many)
+    seen = [np.flatnonzero(pattern[rows]) for pattern in patterns]
+    out: list[list[Part]] = []
+    for g in range(count):
+        parts = []
+        for p in range(many):
+            size = float(sizes[g * many + p])
+            if size == 0:
+                continue
+            gram = grams[g * many + p]
+            part_rows = seen[p] if patterns and seen[p].size < rows.size else None
+            if part_rows is not None:
+                gram = gram[np.ix_(part_rows, part_rows)]
+            parts.append(Part(gram=0.5 * (gram + gram.T), size=size, rows=part_rows))
+        out.append(parts)
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorting:
+    """Groups of pixels at given positions.
+
+    Attributes
+    ----------
+    classes : Classes
+        Hyper-parameters of each group.
+    label, phi : ndarray (d,)
+        Group of each pixel, -1 where it never changes, and its own signal variance there.
+    noise : ndarray (d,)
+        Own noise variance, NaN where it was not searched for.
+    groups : list of Group
+    """
+
+    classes: Classes
+    label: Indices
+    phi: Array
+    noise: Array
+    groups: list[Group]
+
+
+def sort_pixels(
+    pixels: Pixels,
+    posterior: Posterior,
+    x: Array,
+    offered: Array,
+    *,
+    limit: int,
+    seen: Array,
+    noise_var: float | None,
+    scaled: bool,
+    own_noise: bool,
+) -> Sorting:
+    """Find at most ``limit`` groups for positions ``x`` (u,), then let each pixel choose in one pass.
+
+    Parameters
+    ----------
+    offered : ndarray
+        Alphas to choose from.
+    seen : ndarray (d,)
+        Distinct frames in which each pixel is seen.
+    noise_var : float, optional
+        Known noise variance.
+    scaled : bool
+        Divide each pixel by its own sqrt(phi) before it enters its group's Gram matrix.
+    own_noise : bool
+        Search the noise variance of each pixel that is seen in all frames.
+    """
+    facts = pixels.facts
+    d = facts.mean.size
+    counted = None if facts.complete else seen
+    sample, columns = pixels.sample()
+    classes = find_classes(
+        sample,
+        posterior.kernel,
+        x,
+        offered,
+        periodic=posterior.periodic,
+        floor=posterior.noise_floor,
+        limit=limit,
+        noise=None if noise_var is None else np.full(columns.size, noise_var),
+        count=None if counted is None else counted[columns],
+    )
+    bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
+    label, phi, noise = np.full(d, -1, dtype=np.intp), np.zeros(d), np.full(d, np.nan)
+    whole = facts.seen == pixels.n
+    size = max(256, PIECE // x.size)
+
+    def assign(block: Block, here: slice) -> tuple[Indices, Array | None]:
+        for first in range(0, block.shape[1], size):
+            piece = slice(first, min(first + size, block.shape[1]))
+            at = slice(here.start + piece.start, here.start + piece.stop)
+            on = facts.active[at]
+            known = None if noise_var is None else np.full(on.size, noise_var)
+            one, own, squares = choose(
+                block[:, piece], bases, classes, known, None if counted is None else counted[at]
+            )
+            label[at], phi[at] = np.where(on, one, -1), np.where(on, own, 0.0)
+            if own_noise:
+                noise[at] = _own_noise(squares, bases, classes, label[at], whole[at], posterior.noise_floor)
+        return label[here], phi[here] if scaled else None
+
+    parts = group_pixels(pixels, assign, classes.ratio.size)
+    # A class that no pixel chose would leave an empty Gram matrix.
+    used = np.flatnonzero([bool(own) for own in parts])
+    number = np.full(len(parts), -1, dtype=np.intp)
+    number[used] = np.arange(used.size)
+    shapes, shape = np.unique(classes.shape[used], return_inverse=True)
+    kept = Classes(
+        alpha=classes.alpha[shapes], shape=shape, ratio=classes.ratio[used], weight=classes.weight[used]
+    )
+    return Sorting(
+        classes=kept,
+        label=np.where(label >= 0, number[np.maximum(label, 0)], -1),
+        phi=phi,
+        noise=noise,
+        groups=[Group(parts=tuple(parts[g]), shape=int(s), noise_var=noise_var) for g, s in zip(used, shape)],
+    )
+
+
+def _own_noise(
+    squares: Block,
+    bases: list[Basis],
+    classes: Classes,
+    label: Indices,
+    whole: NDArray[np.bool_],
+    floor: float,
+) -> Array:
+    """Noise variance (k,) of each whole pixel by its own search at the alpha of its group, else NaN.
+
+    ``squares`` (k, u) are the pixels' squared coordinates in the basis of their group.
+    """
+    out = np.full(label.size, np.nan)
+    for a, b in enumerate(bases):
+        member = np.flatnonzero(whole & (label >= 0) & (classes.shape[np.maximum(label, 0)] == a))
+        if member.size:
+            ratio, phi = search(squares[member], b.values, floor)
+            out[member] = ratio * phi
+    return out
