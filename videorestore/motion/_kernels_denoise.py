@@ -56,6 +56,31 @@ def accumulate(
 
 
 @kernel
+def accumulate_given(
+    warped: Floats,
+    given: Floats,
+    misfit: Floats,
+    level: Floats,
+    severity: float,
+    total: Floats,
+    mass: Floats,
+    squares: Floats,
+) -> None:
+    """Like :func:`accumulate`, with the weight that another plane ``given`` of the picture has as its largest."""
+    h, w, c = warped.shape
+    tiny = np.float32(1e-9)
+    for y in range(h):
+        for x in range(w):
+            v = level[y, x]
+            r = v / (v + np.float32(severity) * max(misfit[y, x], np.float32(0.0)) + tiny)
+            k = r * r * given[y, x]
+            mass[y, x] += k
+            squares[y, x] += k * k
+            for q in range(c):
+                total[y, x, q] += k * warped[y, x, q]
+
+
+@kernel
 def add_tie(weight: Floats, difference: Floats, level: Floats, scale: float, tied: Floats) -> None:
     """Add ``weight`` times the share of the noise that a neighbour has in common with the frame itself.
 

@@ -20,48 +20,41 @@ from typing import Literal, TypeVar
 import cv2
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.motion._kernels_denoise import accumulate, add_tie, squared_difference
+from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
 from videorestore.motion.flow import fast_flow
-from videorestore.motion.warp import grid
 from videorestore.spatial.dct import shrink_in_planes
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.patches import Groups, restore_patches
 from videorestore.spatial.planes import (
     LUMA_CHROMA,
     OPPONENT,
+    Basis,
     from_planes,
     to_planes,
     variance_from_planes,
     variance_to_planes,
 )
+from videorestore.spatial.subsampled import find_grid, gather, spread
 
 Quality = Literal["fast", "default", "best"]
-Flows = NDArray[np.float32]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _SMALLEST = 16
-_BOX = (7, 7)
-_ALLOWANCE = np.float32(1.0)
-"""Misfit of two pilots of the same picture, in units of the pilot's own variance."""
-_SEVERITY = 8.0
-"""Pilots are smooth and show only a part of what differs: their misfit counts so many times."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
 _OPTIMISM = 1.9
 """The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
 _LEVEL_DOUBT = 0.6
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
-_REST_FACTOR, _REST_MARGIN = np.float32(1.15), np.float32(0.01)
-"""A place counts as resting where its misfit is less than so many times that of the motion, and so much noise."""
-_MOVING_TRUST = 0.3
-"""How far patches take the mean along motion for data where all moves; 1 where all rests."""
-_INDEPENDENT = 1.7
-"""Mean squared difference of independent noise after warping, in units of its variance."""
+CODED_CHROMA = np.exp(-0.24 * np.add.outer(np.arange(8), np.arange(8))).astype(np.float32).ravel()
+"""Variance of coded chroma noise by frequency: the higher, the more of it is quantised away (measured)."""
+_HALF = 0.1
+"""Chroma has half the resolution where more would explain less than this share of the noise's variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,65 +135,119 @@ def denoise(
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
-    mean, sd = _denoise(_padded(clip[first:last]), assumed, preset, start - first, stop - first)
-    h, w = clip.shape[1:3]
-    mean, sd = mean[:, :h, :w], sd[:, :h, :w]
+    mean, sd = _denoise(clip[first:last], assumed, preset, start - first, stop - first)
     if noise.clipped:
         mean = noise.unclip(mean)
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 
-def _padded(clip: FloatArray) -> FloatArray:
-    """Small frames mirrored to a size that holds a patch and its surroundings."""
-    h, w = clip.shape[1:3]
-    down, right = max(0, _SMALLEST - h), max(0, _SMALLEST - w)
-    if not (down or right):
-        return clip
-    return np.pad(clip, ((0, 0), (0, down), (0, right), (0, 0)), mode="symmetric")
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Layout:
+    """A clip as planes ``(n, c, h, w)`` with the variances of their noise, and where in them its pixels lie.
+
+    ``chroma`` (n, 2, h / 2, w / 2) is apart where the file keeps it at half the resolution; then c = 1.
+    """
+
+    planes: FloatArray
+    variance: FloatArray
+    basis: Basis
+    rows: slice
+    columns: slice
+    chroma: FloatArray | None = None
+    chroma_variance: FloatArray | None = None
+
+    @classmethod
+    def of(cls, clip: FloatArray, noise: Noise) -> _Layout:
+        """Small frames are mirrored to a size that holds a patch and its surroundings."""
+        n, h, w, c = clip.shape
+        basis = LUMA_CHROMA if noise.codec else OPPONENT
+        grid = None
+        if noise.codec and c == 3:
+            middle = to_planes(clip[n // 2], basis=basis)
+            grid = find_grid(middle[1:], _HALF * noise.sd**2)
+        top, left = grid or (0, 0)
+        even = 2 if grid else 1
+        down, right = (
+            max(-(side + before) % even, _SMALLEST - side - before) for side, before in ((h, top), (w, left))
+        )
+        if top or left or down > 0 or right > 0:
+            sides = ((0, 0), (top, max(down, 0)), (left, max(right, 0)), (0, 0))
+            clip = np.pad(clip, sides, mode="symmetric")
+        planes = to_planes(clip, basis=basis)
+        variance = np.empty_like(planes)
+        for t in range(n):
+            blurred = cv2.blur(clip[t], BOX, borderType=cv2.BORDER_REFLECT).reshape(clip.shape[1:])
+            variance[t] = variance_to_planes(noise.variance(blurred), basis=basis)
+        rows, columns = slice(top, top + h), slice(left, left + w)
+        if grid is None:
+            return cls(planes=planes, variance=variance, basis=basis, rows=rows, columns=columns)
+        return cls(
+            planes=np.ascontiguousarray(planes[:, :1]),
+            variance=np.ascontiguousarray(variance[:, :1]),
+            basis=basis,
+            rows=rows,
+            columns=columns,
+            chroma=gather(planes[:, 1:]),
+            # The mean of four samples; a codec keeps the low frequencies.
+            chroma_variance=gather(variance[:, 1:]) / np.float32(4),
+        )
+
+    @property
+    def scale(self) -> float:
+        """Factor from the first plane to brightness on the 0..255 scale."""
+        colour = self.chroma is not None or self.planes.shape[1] == 3
+        return float(1 / self.basis[0].sum()) if colour else 1.0
+
+    def image(
+        self, mean: FloatArray, variance: FloatArray, chroma: tuple[FloatArray, FloatArray] | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the pixels from those of the planes."""
+        if chroma is not None:
+            mean = np.concatenate([mean, spread(chroma[0])], axis=1)
+            fine = chroma[1].repeat(2, axis=-2).repeat(2, axis=-1)
+            variance = np.concatenate([variance, fine], axis=1)
+        pixels = from_planes(mean, basis=self.basis)
+        spreads = variance_from_planes(variance, basis=self.basis)
+        return pixels[:, self.rows, self.columns], spreads[:, self.rows, self.columns]
 
 
 def _denoise(
     clip: FloatArray, noise: Noise, preset: _Preset, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
-    n, h, w, c = clip.shape
-    basis = LUMA_CHROMA if noise.codec else OPPONENT
-    planes = to_planes(clip, basis=basis)
-    variance = np.empty_like(planes)
-    for t in range(n):
-        blurred = cv2.blur(clip[t], _BOX, borderType=cv2.BORDER_REFLECT).reshape(h, w, c)
-        variance[t] = variance_to_planes(noise.variance(blurred), basis=basis)
-    pilots = [shrink_in_planes(a, v) for a, v in zip(planes, variance)]
-    pilot = np.stack([p[0] for p in pilots])
-    doubt = np.stack([p[1].mean(axis=0) for p in pilots])
-    scale = float(1 / (basis[0].sum() if c == 3 else 1.0))
+    n = len(clip)
+    layout = _Layout.of(clip, noise)
+    planes, variance = layout.planes, layout.variance
     own = variance[start:stop]
     halo = preset.passes * preset.groups.reach
     low, high = max(0, start - halo), min(n, stop + halo)
-    guide, left, planes, variance = _guide(
-        planes, pilot, doubt, variance, scale, preset, low, high, noise.codec
-    )
-    del pilot
-    result, spread = guide, left
+    parts = _temporal(layout, preset, low, high, noise.codec)
+    done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
+    guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
+    result, remaining = guide, left
     start, stop = start - low, stop - low
+    chroma = None
+    if layout.chroma_variance is not None:
+        chroma = _chroma(parts[start:stop], layout.chroma_variance[low:high][start:stop], preset.step)
+    if preset.passes:
+        planes, variance = _data(parts, planes[low:high], variance[low:high])
     for k in range(preset.passes):
         # The passes to come need the frames around; each pass gives up its outermost ones.
         halo = (preset.passes - 1 - k) * preset.groups.reach
         low, high = max(0, start - halo), min(len(planes), stop + halo)
-        forward, backward = _motion(result[:, 0], scale)
-        result, spread = restore_patches(
+        forward, backward = _motion(result[:, 0], layout.scale)
+        result, remaining = restore_patches(
             planes, result, variance, forward, backward, start=low, stop=high, groups=preset.groups
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
-    spread = spread[start:stop]
+    remaining = remaining[start:stop]
     if preset.passes:
         # Neighbouring frames share their data where they rest: their errors are not independent. Between none and
         # all of the gain is what was measured.
-        spread = spread * np.sqrt(own / np.maximum(variance[start:stop], np.float32(1e-9)))
-    mean = from_planes(result[start:stop], basis=basis)
-    spread = variance_from_planes(spread, basis=basis)
+        remaining = remaining * np.sqrt(own / np.maximum(variance[start:stop], np.float32(1e-9)))
+    mean, total = layout.image(result[start:stop], remaining, chroma)
     doubtful = np.float32(_LEVEL_DOUBT * (noise.high - noise.low) ** 2)
-    return mean, np.sqrt(np.float32(_OPTIMISM) * spread + doubtful)
+    return mean, np.sqrt(np.float32(_OPTIMISM) * total + doubtful)
 
 
 def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
@@ -222,100 +269,55 @@ def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
     return both[0], both[1]
 
 
-def _guide(
-    planes: FloatArray,
-    pilot: FloatArray,
-    doubt: FloatArray,
-    variance: FloatArray,
-    scale: float,
-    preset: _Preset,
-    low: int,
-    high: int,
-    codec: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The guide's mean and variance, and the data's for the patches, all ``(high - low, c, h, w)``."""
-    forward, backward = _motion(pilot[:, 0], scale)
-    noisy, smooth = (np.ascontiguousarray(np.moveaxis(p, 1, -1)) for p in (planes, pilot))
-    level = variance.mean(axis=1)
-
-    def along(t: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        mean, left, trust, own_share = _along_motion(
-            noisy, smooth, level[t], _ALLOWANCE * doubt[t], forward, backward, t, preset.temporal, codec
-        )
-        mean = to_planes(mean, basis=None)
-        # Patches take the frame's own noisy pixels where it moves, and the mean along motion where it rests:
-        # there nothing was interpolated.
-        data = planes[t] + trust * (mean - planes[t])
-        kept = np.square(1 - trust) + 2 * trust * (1 - trust) * own_share + np.square(trust) * left
-        return mean, variance[t] * left, data, variance[t] * kept
-
-    parts = _each(along, range(low, high))
-    done = [shrink_in_planes(mean, left, step=preset.step) for mean, left, _, _ in parts]
-    return (
-        np.stack([d[0] for d in done]),
-        np.stack([d[1] for d in done]),
-        np.stack([p[2] for p in parts]),
-        np.stack([p[3] for p in parts]),
+def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool) -> list[Along]:
+    """The posteriors along motion of the frames ``low`` to ``high``."""
+    pilots = [shrink_in_planes(a, v) for a, v in zip(layout.planes, layout.variance)]
+    pilot = np.stack([p[0] for p in pilots])
+    forward, backward = _motion(pilot[:, 0], layout.scale)
+    chroma, variance = layout.chroma, layout.chroma_variance
+    pictures = Pictures(
+        noisy=_last(layout.planes),
+        pilot=_last(pilot),
+        level=layout.variance.mean(axis=1),
+        doubt=np.stack([p[1].mean(axis=0) for p in pilots]),
+        forward=forward,
+        backward=backward,
+        coded=coded,
+        chroma=None if chroma is None else _last(chroma),
+        chroma_level=None if variance is None else variance.mean(axis=1),
     )
+    return _each(lambda t: along_motion(pictures, t, preset.temporal), range(low, high))
 
 
-def _along_motion(
-    noisy: FloatArray,
-    smooth: FloatArray,
-    level: FloatArray,
-    allowance: FloatArray,
-    forward: Flows,
-    backward: Flows,
-    t: int,
-    distance: int,
-    codec: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Weighted mean ``(h, w, c)`` of a frame and its neighbours, and three maps ``(h, w)``.
+def _last(planes: FloatArray) -> FloatArray:
+    """Planes ``(n, c, h, w)`` as pictures ``(n, h, w, c)``."""
+    return np.ascontiguousarray(np.moveaxis(planes, 1, -1))
 
-    These are the share of the variance that is left, how far patches may take the mean for data, and the share of
-    the mean that the frame's own noise has.
+
+def _shrunk(along: Along, variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+    """What noise is left in a mean along motion, removed: planes ``(c, h, w)`` and their variance."""
+    return shrink_in_planes(to_planes(along.mean, basis=None), variance * along.left, step=step)
+
+
+def _chroma(parts: list[Along], variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance ``(n, 2, h / 2, w / 2)`` of the chroma at half the resolution."""
+    done = []
+    for part, own in zip(parts, variance):
+        assert part.chroma is not None and part.chroma_left is not None
+        mean = to_planes(part.chroma, basis=None)
+        done.append(shrink_in_planes(mean, own * part.chroma_left, step=step, shape=CODED_CHROMA))
+    return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
+
+
+def _data(parts: list[Along], planes: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What patches take for data, with its variance.
+
+    The frame's own noisy pixels where it moves, and the mean along motion where it rests: there nothing was
+    interpolated.
     """
-    n, h, w, _ = noisy.shape
-    columns, rows = grid(h, w)
-    total = noisy[t].copy()
-    mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
-    weight, misfit, tied, resting = (np.zeros((h, w), np.float32) for _ in range(4))
-    for side in (1, -1):
-        flow = np.zeros((h, w, 2), np.float32)
-        x, y = columns, rows
-        for k in range(1, distance + 1):
-            s = t + side * k
-            if not 0 <= s < n:
-                break
-            single = forward[s - 1] if side == 1 else backward[s]
-            flow = flow + (single if k == 1 else _remap(single, x, y, cv2.INTER_LINEAR))
-            x, y = columns + flow[..., 0], rows + flow[..., 1]
-            squared_difference(_remap(smooth[s], x, y, cv2.INTER_LINEAR), smooth[t], misfit)
-            moved = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
-            squared_difference(smooth[s], smooth[t], misfit)
-            still = cv2.blur(misfit, _BOX, borderType=cv2.BORDER_REFLECT)
-            # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
-            rest = still <= _REST_FACTOR * moved + _REST_MARGIN * level
-            fit = np.where(rest, still, moved)
-            warped = _remap(noisy[s], np.where(rest, columns, x), np.where(rest, rows, y), cv2.INTER_CUBIC)
-            accumulate(warped, fit, level, allowance, _SEVERITY, total, mass, squares, weight)
-            resting += weight * rest
-            if codec:
-                # By the luma: chroma is smooth after a codec, its samples are no measure.
-                np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
-                difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
-                add_tie(weight, difference, level, _INDEPENDENT, tied)
-    left = np.asarray(squares / np.square(mass), dtype=np.float32)
-    own_share = np.asarray(1 / mass, dtype=np.float32)
-    others = np.maximum(mass - np.float32(1), np.float32(1e-6))
-    trust = np.asarray(_MOVING_TRUST + (1 - _MOVING_TRUST) * np.square(resting / others), dtype=np.float32)
-    if codec:
-        common = tied / others
-        own_share = np.asarray(own_share + common * (1 - own_share), dtype=np.float32)
-        left = np.asarray(left + common * (np.float32(1) - left), dtype=np.float32)
-    return total / mass[..., None], left, trust, own_share
-
-
-def _remap(image: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:
-    warped = cv2.remap(image, x, y, method, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(warped, dtype=np.float32).reshape(image.shape)
+    data, kept = np.empty_like(planes), np.empty_like(variance)
+    for t, p in enumerate(parts):
+        data[t] = planes[t] + p.trust * (to_planes(p.mean, basis=None) - planes[t])
+        share = np.square(1 - p.trust) + 2 * p.trust * (1 - p.trust) * p.own + np.square(p.trust) * p.left
+        kept[t] = variance[t] * share
+    return data, kept

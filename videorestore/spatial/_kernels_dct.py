@@ -120,34 +120,42 @@ def _gains(
     noisy: Plane,
     pilot: Plane,
     variance: Plane,
+    shape: Plane,
     threshold: float,
     wiener: bool,
     n: int,
     weight: Plane,
     spread: Plane,
 ) -> None:
-    """Shrink ``noisy`` in place; weight and posterior variance per pixel of every block."""
+    """Shrink ``noisy`` in place; weight and posterior variance per pixel of every block.
+
+    The noise of coefficient ``k`` has ``shape[k]`` times the block's variance.
+    """
     energy = np.ones(n, np.float32)
     kept = np.ones(n, np.float32)
     t2 = np.float32(threshold * threshold)
     one = np.float32(1.0)
     zero = np.float32(0.0)
     tiny = np.float32(1e-12)
+    for l in range(n):
+        kept[l] = shape[0]
     for k in range(1, 64):
+        a = shape[k]
         if wiener:
             for l in range(n):
                 p2 = pilot[k, l] * pilot[k, l] + tiny
-                g = p2 / (p2 + variance[l])
+                g = p2 / (p2 + a * variance[l])
                 noisy[k, l] *= g
                 energy[l] += g * g
-                kept[l] += g
+                kept[l] += a * g
         else:
+            b = t2 * a
             for l in range(n):
                 c = noisy[k, l]
-                g = one if c * c >= t2 * variance[l] else zero
+                g = one if c * c >= b * variance[l] else zero
                 noisy[k, l] = c * g
                 energy[l] += g
-                kept[l] += g
+                kept[l] += a * g
     for l in range(n):
         weight[l] = one / ((variance[l] + tiny) * (one + energy[l]))
         spread[l] = variance[l] * kept[l] * np.float32(1.0 / 64.0)
@@ -199,6 +207,7 @@ def shrink_planes(
     noisy: NDArray[np.float32],
     pilot: NDArray[np.float32],
     variance: NDArray[np.float32],
+    shape: Plane,
     window: Plane,
     step: int,
     threshold: float,
@@ -206,7 +215,7 @@ def shrink_planes(
     out: NDArray[np.float32],
     out_variance: NDArray[np.float32],
 ) -> None:
-    """Shrink planes ``(c, h, w)``; ``variance`` is per pixel; each band of ``out`` has one owner.
+    """Shrink planes ``(c, h, w)``; ``variance`` is per pixel, ``shape`` (64,) per frequency; each band has one owner.
 
     Blocks stand at multiples of ``step`` from ``step - 8`` on, so that every pixel lies in (8 / step)^2 of them.
     """
@@ -253,7 +262,7 @@ def shrink_planes(
                 _load(pilot[channel], y, first, strip, width)
                 forward(strip, down, width)
                 _blocks(down, step, n, phases, guide)
-            _gains(own, guide, level, threshold, wiener, n, weight, spread)
+            _gains(own, guide, level, shape, threshold, wiener, n, weight, spread)
             _overlap(own, weight, spread, window, step, n, phases, strip, mass, second)
             backward(strip, down, width)
             for i in range(BLOCK):

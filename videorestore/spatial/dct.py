@@ -34,6 +34,11 @@ THRESHOLD = 2.7
 """Coefficients below this many standard deviations of the noise are dropped by the first pass."""
 
 
+WHITE: FloatArray = np.ones(64, np.float32)
+"""Shape of noise that has the same variance at all frequencies."""
+WHITE.flags.writeable = False
+
+
 def kaiser(beta: float) -> NDArray[np.float32]:
     """Window of the eight samples of a block, along one axis."""
     return np.kaiser(8, beta).astype(np.float32)
@@ -47,18 +52,20 @@ def shrink_in_planes(
     step: int = 4,
     threshold: float = THRESHOLD,
     beta: float = 2.0,
+    shape: FloatArray = WHITE,
 ) -> tuple[FloatArray, FloatArray]:
     """Like :func:`shrink`, on planes ``(c, h, w)`` with variances; nothing is checked.
 
-    Returns the planes and their posterior variances.
+    ``shape`` (64,) multiplies the variance of each frequency, row by row. Returns the planes and their posterior
+    variances.
     """
-    window = kaiser(beta)
+    window, shape = kaiser(beta), np.array(shape, np.float32)
     out = np.empty_like(planes)
     spread = np.empty_like(planes)
     if pilot is None:
         pilot = np.empty_like(planes)
-        shrink_planes(planes, planes, variance, window, step, threshold, False, pilot, spread)
-    shrink_planes(planes, pilot, variance, window, step, threshold, True, out, spread)
+        shrink_planes(planes, planes, variance, shape, window, step, threshold, False, pilot, spread)
+    shrink_planes(planes, pilot, variance, shape, window, step, threshold, True, out, spread)
     return out, spread
 
 
