@@ -362,18 +362,28 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain)
         for b in (near, far)
     ]
-    # Either most blocks have the same noise at all frequencies, or even the quietest have nearly as much of it.
+    flat = _joined(_flattest(near))
+    lightly = _quantile_variance(flat.highest, _N_HIGHEST) > 0.6 * _quantile_variance(flat.high, _N_HIGH)
+    # Either most blocks have the same noise at all frequencies, or even the quietest have nearly as much of it, or
+    # the highest frequencies are still there: then hardly any block can be frozen.
     agree = (high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]) or high[0.3] < 1.3 * high[0.05]
+    partly = not agree and lightly and high[0.3] > 3.0
+    agree = agree or partly
     fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 2.4 * far_high[0.5]
     if not agree and fresh and far_high[0.3] > 3.0:
         if middle[1] > 1.6 * middle[0] and high[0.3] > 0.5 * far_high[0.3]:
             # Motion is in the far differences, and not all is frozen in the near ones.
             sd = min(middle[1], high[0.3] + high[0.5])
         else:
-            sd = 1.2 * min(middle[1], 1.6 * far_high[0.5])
+            # The more the codec took of the high frequencies, the more blocks are frozen and seem to have less.
+            taken = min(middle[1] / far_high[0.5], 1.6)
+            sd = far_high[0.5] * taken * float(np.clip(0.45 + 0.5 * taken, 1.0, 1.2))
         low, top = 0.7 * sd, 1.3 * sd
     else:
         sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
+        if partly:
+            # Some frozen blocks in the near differences, some motion in the far ones.
+            sd = float(np.sqrt(sd * max(far_high[0.3], sd)))
         low, top = 0.93 * sd - 0.2 if agree else 0.95 * high[0.05], 1.07 * sd + 0.2
     sd = float(sd)
     return Noise(

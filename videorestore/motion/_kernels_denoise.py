@@ -25,20 +25,66 @@ def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
 
 
 @kernel
+def advance(flow: Floats, single: Floats, x: Floats, y: Floats) -> None:
+    """Add a step ``(h, w, 2)`` to ``flow``; ``x``, ``y`` (h, w) become the places it leads to."""
+    h, w = x.shape
+    for i in range(h):
+        for j in range(w):
+            flow[i, j, 0] += single[i, j, 0]
+            flow[i, j, 1] += single[i, j, 1]
+            x[i, j] = np.float32(j) + flow[i, j, 0]
+            y[i, j] = np.float32(i) + flow[i, j, 1]
+
+
+@kernel
+def settle(
+    moved: Floats,
+    still: Floats,
+    level: Floats,
+    factor: float,
+    margin: float,
+    x: Floats,
+    y: Floats,
+    at_x: Floats,
+    at_y: Floats,
+    rest: Floats,
+) -> None:
+    """Where rest explains a place nearly as well as motion, it rests: ``at_x``, ``at_y`` are its own then.
+
+    ``moved`` becomes the misfit that counts, ``rest`` is 1 or 0; all are ``(h, w)``.
+    """
+    h, w = moved.shape
+    for i in range(h):
+        for j in range(w):
+            if still[i, j] <= np.float32(factor) * moved[i, j] + np.float32(margin) * level[i, j]:
+                moved[i, j] = still[i, j]
+                at_x[i, j] = np.float32(j)
+                at_y[i, j] = np.float32(i)
+                rest[i, j] = np.float32(1.0)
+            else:
+                at_x[i, j] = x[i, j]
+                at_y[i, j] = y[i, j]
+                rest[i, j] = np.float32(0.0)
+
+
+@kernel
 def accumulate(
     warped: Floats,
     misfit: Floats,
     level: Floats,
     allowance: Floats,
     severity: float,
+    rest: Floats,
     total: Floats,
     mass: Floats,
     squares: Floats,
+    resting: Floats,
     weight: Floats,
 ) -> None:
     """Add a warped neighbour ``(h, w, c)`` with weight (v / (v + severity e))^2.
 
     ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``; all maps are ``(h, w)``.
+    ``resting`` is the weight of those that ``rest``.
     """
     h, w, c = warped.shape
     tiny = np.float32(1e-9)
@@ -49,6 +95,7 @@ def accumulate(
             r = v / (v + np.float32(severity) * e + tiny)
             k = r * r
             weight[y, x] = k
+            resting[y, x] += k * rest[y, x]
             mass[y, x] += k
             squares[y, x] += k * k
             for q in range(c):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import cv2
@@ -72,8 +72,8 @@ class _Preset:
 
 
 _PRESETS: dict[str, _Preset] = {
-    "fast": _Preset(temporal=4, step=2, passes=0, groups=Groups()),
-    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=12)),
+    "fast": _Preset(temporal=3, step=2, passes=0, groups=Groups()),
+    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=12, reach=4)),
     "best": _Preset(temporal=5, step=2, passes=2, groups=Groups(size=64, own=12, cover=2, reach=5)),
 }
 
@@ -227,16 +227,20 @@ def _denoise(
     start, stop = start - low, stop - low
     chroma = None
     if layout.chroma_variance is not None:
-        chroma = _chroma(parts[start:stop], layout.chroma_variance[low:high][start:stop], preset.step)
+        chroma = _chroma(parts[start:stop], layout.chroma_variance[low:high][start:stop])
     if preset.passes:
         planes, variance = _data(parts, planes[low:high], variance[low:high])
+    groups = preset.groups
+    if planes.shape[1] == 1 and preset.passes == 1:
+        # A patch of luma alone has a third of the dimensions.
+        groups = replace(groups, size=groups.size * 2 // 3)
     for k in range(preset.passes):
         # The passes to come need the frames around; each pass gives up its outermost ones.
         halo = (preset.passes - 1 - k) * preset.groups.reach
         low, high = max(0, start - halo), min(len(planes), stop + halo)
         forward, backward = _motion(result[:, 0], layout.scale)
         result, remaining = restore_patches(
-            planes, result, variance, forward, backward, start=low, stop=high, groups=preset.groups
+            planes, result, variance, forward, backward, start=low, stop=high, groups=groups
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
@@ -296,16 +300,17 @@ def _last(planes: FloatArray) -> FloatArray:
 
 def _shrunk(along: Along, variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
     """What noise is left in a mean along motion, removed: planes ``(c, h, w)`` and their variance."""
-    return shrink_in_planes(to_planes(along.mean, basis=None), variance * along.left, step=step)
+    mean = to_planes(along.mean, basis=None)
+    return shrink_in_planes(mean, variance * along.left, step=step, first_step=2 * step)
 
 
-def _chroma(parts: list[Along], variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+def _chroma(parts: list[Along], variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance ``(n, 2, h / 2, w / 2)`` of the chroma at half the resolution."""
     done = []
     for part, own in zip(parts, variance):
         assert part.chroma is not None and part.chroma_left is not None
         mean = to_planes(part.chroma, basis=None)
-        done.append(shrink_in_planes(mean, own * part.chroma_left, step=step, shape=CODED_CHROMA))
+        done.append(shrink_in_planes(mean, own * part.chroma_left, shape=CODED_CHROMA))
     return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
 
 

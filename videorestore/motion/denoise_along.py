@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.motion._kernels_denoise import accumulate, accumulate_given, add_tie, squared_difference
-from videorestore.motion.warp import grid
+from videorestore.motion._kernels_denoise import (
+    accumulate,
+    accumulate_given,
+    add_tie,
+    advance,
+    settle,
+    squared_difference,
+)
 
 Flows = NDArray[np.float32]
 
@@ -19,7 +25,7 @@ _ALLOWANCE = np.float32(1.0)
 """Misfit of two pilots of the same picture, in units of the pilot's own variance."""
 _SEVERITY, _LUMA_SEVERITY = 8.0, 2.0
 """Pilots show only a part of what differs: their misfit counts so many times. Luma alone shows most of it."""
-_REST_FACTOR, _REST_MARGIN = np.float32(1.15), np.float32(0.01)
+_REST_FACTOR, _REST_MARGIN = 1.15, 0.01
 """A place counts as resting where its misfit is less than so many times that of the motion, and so much noise."""
 _MOVING_TRUST = 0.3
 """How far patches take the mean along motion for data where all moves; 1 where all rests."""
@@ -113,32 +119,29 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
     allowance = _ALLOWANCE * pictures.doubt[t]
     n, h, w, c = noisy.shape
     severity = _LUMA_SEVERITY if c == 1 else _SEVERITY
-    columns, rows = grid(h, w)
     total = noisy[t].copy()
     mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
-    weight, misfit, tied, resting = (np.zeros((h, w), np.float32) for _ in range(4))
+    tied, resting = np.zeros((h, w), np.float32), np.zeros((h, w), np.float32)
+    x, y, at_x, at_y, rest, weight, misfit = (np.empty((h, w), np.float32) for _ in range(7))
     chroma = None if pictures.chroma is None else _ChromaSum(pictures, t)
     for side in (1, -1):
         flow = np.zeros((h, w, 2), np.float32)
-        x, y = columns, rows
         for k in range(1, distance + 1):
             s = t + side * k
             if not 0 <= s < n:
                 break
             single = pictures.forward[s - 1] if side == 1 else pictures.backward[s]
-            flow = flow + (single if k == 1 else remap(single, x, y, cv2.INTER_LINEAR))
-            x, y = columns + flow[..., 0], rows + flow[..., 1]
+            advance(flow, single if k == 1 else remap(single, x, y, cv2.INTER_LINEAR), x, y)
             squared_difference(remap(smooth[s], x, y, cv2.INTER_LINEAR), smooth[t], misfit)
             moved = cv2.blur(misfit, BOX, borderType=cv2.BORDER_REFLECT)
             squared_difference(smooth[s], smooth[t], misfit)
             still = cv2.blur(misfit, BOX, borderType=cv2.BORDER_REFLECT)
             # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
-            rest = still <= _REST_FACTOR * moved + _REST_MARGIN * level
-            fit = np.where(rest, still, moved)
-            at_x, at_y = np.where(rest, columns, x), np.where(rest, rows, y)
+            settle(moved, still, level, _REST_FACTOR, _REST_MARGIN, x, y, at_x, at_y, rest)
             warped = remap(noisy[s], at_x, at_y, cv2.INTER_CUBIC)
-            accumulate(warped, fit, level, allowance, severity, total, mass, squares, weight)
-            resting += weight * rest
+            accumulate(
+                warped, moved, level, allowance, severity, rest, total, mass, squares, resting, weight
+            )
             if chroma is not None:
                 chroma.add(s, at_x, at_y, weight)
             if pictures.coded:

@@ -53,18 +53,19 @@ def shrink_in_planes(
     threshold: float = THRESHOLD,
     beta: float = 2.0,
     shape: FloatArray = WHITE,
+    first_step: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Like :func:`shrink`, on planes ``(c, h, w)`` with variances; nothing is checked.
 
-    ``shape`` (64,) multiplies the variance of each frequency, row by row. Returns the planes and their posterior
-    variances.
+    ``shape`` (64,) multiplies the variance of each frequency, row by row; ``first_step`` is that of the first pass,
+    the second's unless given. Returns the planes and their posterior variances.
     """
     window, shape = kaiser(beta), np.array(shape, np.float32)
     out = np.empty_like(planes)
     spread = np.empty_like(planes)
     if pilot is None:
         pilot = np.empty_like(planes)
-        shrink_planes(planes, planes, variance, shape, window, step, threshold, False, pilot, spread)
+        shrink_planes(planes, planes, variance, shape, window, first_step or step, threshold, False, pilot, spread)
     shrink_planes(planes, pilot, variance, shape, window, step, threshold, True, out, spread)
     return out, spread
 

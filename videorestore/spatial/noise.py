@@ -124,9 +124,11 @@ def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
 
 def _look_up(values: FloatArray, grid: Table, results: Table, size: int = 4096) -> FloatArray:
     """Piecewise linear ``results`` at ``values``, by an even table over -16..271 so that it is quick."""
+    from videorestore.spatial._kernels_noise import look_up
+
     even = np.linspace(-16.0, 271.0, size)
     table = np.interp(even, grid, results).astype(np.float32)
-    place = (np.clip(values, -16.0, 271.0) + np.float32(16.0)) * np.float32((size - 1) / 287.0)
-    index = np.minimum(place.astype(np.int32), size - 2)
-    rest = place - index
-    return np.asarray(table[index] + rest * (table[index + 1] - table[index]), dtype=np.float32)
+    flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
+    out = np.empty_like(flat)
+    look_up(flat, table, -16.0, 287.0, out)
+    return out.reshape(np.shape(values))
