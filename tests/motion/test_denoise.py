@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 
 from videorestore.errors import InputError
-from videorestore.motion._kernels_denoise import accumulate, add_tie, squared_difference
+from videorestore.motion._kernels_denoise import (
+    accumulate,
+    accumulate_given,
+    add_tie,
+    advance,
+    settle,
+    squared_difference,
+)
 from videorestore.motion.denoise import REACH, denoise, reach
 from videorestore.spatial.noise import Noise
+from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
+from videorestore.spatial.subsampled import gather, spread
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -35,6 +44,7 @@ def rms(a: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(a, dtype=np.float64))))
 
 
+@pytest.mark.kernel
 def test_fit_decides_the_weight() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.uniform(0, 9, (3, 4, 2)).astype(np.float32) for _ in range(2))
@@ -54,6 +64,56 @@ def test_fit_decides_the_weight() -> None:
     tied = np.zeros((3, 4), np.float32)
     add_tie(weight, misfit, level, 2.0, tied)
     np.testing.assert_allclose(tied, expected * np.clip(1 - misfit / 8, 0, 1), atol=1e-5)
+
+
+@pytest.mark.kernel
+def test_a_place_rests_where_rest_explains_it() -> None:
+    moved, still, level = (np.array([[a, b]], np.float32) for a, b in ((4, 4), (4.5, 9), (1, 1)))
+    x, y, at_x, at_y, rest = (np.full((1, 2), k, np.float32) for k in (7, 8, 0, 0, 0))
+    settle(moved, still, level, 1.15, 0.01, x, y, at_x, at_y, rest)
+    np.testing.assert_array_equal(rest, [[1, 0]])
+    np.testing.assert_allclose((moved, at_x, at_y), ([[4.5, 4]], [[0, 7]], [[0, 8]]))
+    flow, single = np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 0.5, np.float32)
+    advance(flow, single, x, y)
+    np.testing.assert_allclose((x, y), ([[1.5, 2.5]], [[1.5, 1.5]]))
+
+
+@pytest.mark.kernel
+def test_chroma_takes_no_more_than_it_is_given() -> None:
+    warped, given = np.full((1, 2, 2), 6, np.float32), np.array([[0.5, 0]], np.float32)
+    misfit, level = np.array([[1, -3]], np.float32), np.full((1, 2), 2, np.float32)
+    total, mass, squares = (
+        np.zeros((1, 2, 2), np.float32),
+        np.ones((1, 2), np.float32),
+        np.ones((1, 2), np.float32),
+    )
+    accumulate_given(warped, given, misfit, level, 2.0, total, mass, squares)
+    np.testing.assert_allclose(mass, [[1 + 0.5 * 0.25, 1]])
+    np.testing.assert_allclose(squares, [[1 + 0.125**2, 1]])
+    np.testing.assert_allclose(total[0, :, 0], [6 * 0.125, 0])
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("quality", ["fast", "default"])
+def test_coded_colour_is_denoised_at_its_own_resolution(quality: str, start: int) -> None:
+    truth = panning(7, 48, 56)
+    truth = half_chroma(truth)
+    noisy = half_chroma(noisy_of(truth, 20))
+    noise = Noise(sd=20, low=20, high=20, offset=400, codec=True)
+    mean, sd = denoise(noisy[:, start:], noise, quality=quality)
+    assert mean.shape == sd.shape == noisy[:, start:].shape
+    error = mean - truth[:, start:]
+    assert rms(error) < 0.35 * rms(noisy - truth)
+    # No shift of the colours, and the sd tells the error.
+    assert np.abs(error.mean(axis=(0, 1, 2))).max() < 0.6
+    assert 0.85 < np.mean(np.abs(error) < 1.96 * sd) < 0.995
+
+
+def half_chroma(frames: np.ndarray) -> np.ndarray:
+    planes = to_planes(frames.astype(np.float32), basis=LUMA_CHROMA)
+    planes[:, 1:] = spread(gather(planes[:, 1:]))
+    return from_planes(planes, basis=LUMA_CHROMA)
 
 
 @pytest.mark.skipif(not JIT, reason="too slow without compilation")

@@ -15,7 +15,7 @@ def _mirror(i: int, n: int) -> int:
 
 
 def _pass(
-    noisy: Image, pilot: Image | None, variance: Image, step: int, threshold: float
+    noisy: Image, pilot: Image | None, variance: Image, shape: Image, step: int, threshold: float
 ) -> tuple[Image, Image]:
     h, w = noisy.shape
     edge = np.kaiser(8, 2.0)
@@ -28,10 +28,10 @@ def _pass(
             block = dctn(noisy[np.ix_(rows, columns)], norm="ortho")
             level = variance[np.ix_(rows, columns)].mean()
             if pilot is None:
-                gain = (np.square(block) >= threshold**2 * level).astype(float)
+                gain = (np.square(block) >= threshold**2 * level * shape).astype(float)
             else:
                 p = np.square(dctn(pilot[np.ix_(rows, columns)], norm="ortho")) + 1e-12
-                gain = p / (p + level)
+                gain = p / (p + level * shape)
             gain[0, 0] = 1.0
             weight = 1 / ((level + 1e-12) * (1 + np.square(gain).sum()))
             restored = idctn(block * gain, norm="ortho")
@@ -41,13 +41,20 @@ def _pass(
                         a = weight * window[i, j]
                         total[y + i, x + j] += a * restored[i, j]
                         mass[y + i, x + j] += a
-                        second[y + i, x + j] += a * level * gain.sum() / 64
+                        second[y + i, x + j] += a * level * (gain * shape).sum() / 64
     return total / mass, second / mass
 
 
 def shrink_plane(
-    noisy: Image, variance: Image, *, step: int = 4, threshold: float = 2.7
+    noisy: Image,
+    variance: Image,
+    *,
+    step: int = 4,
+    threshold: float = 2.7,
+    shape: Image | None = None,
+    first_step: int | None = None,
 ) -> tuple[Image, Image]:
     """Mean and variance of one plane: hard threshold, then Wiener with that as pilot."""
-    pilot, _ = _pass(noisy, None, variance, step, threshold)
-    return _pass(noisy, pilot, variance, step, threshold)
+    shape = np.ones((8, 8)) if shape is None else shape
+    pilot, _ = _pass(noisy, None, variance, shape, first_step or step, threshold)
+    return _pass(noisy, pilot, variance, shape, step, threshold)

@@ -20,6 +20,7 @@ def scene(h: int, w: int) -> np.ndarray:
     return np.stack([grey, 0.8 * grey + 20, 200 - 0.5 * grey], axis=-1).astype(np.float32)
 
 
+@pytest.mark.kernel
 def test_transform_is_scipys_and_its_inverse_goes_back() -> None:
     rows = np.random.default_rng(0).standard_normal((8, 5)).astype(np.float32)
     there, back = np.empty_like(rows), np.empty_like(rows)
@@ -29,6 +30,7 @@ def test_transform_is_scipys_and_its_inverse_goes_back() -> None:
     np.testing.assert_allclose(back, rows, atol=1e-5)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(("h", "w", "step"), [(9, 13, 4), (5, 3, 4), (8, 8, 2)])
 def test_agrees_with_the_slow_twin(h: int, w: int, step: int) -> None:
     rng = np.random.default_rng(1)
@@ -40,6 +42,21 @@ def test_agrees_with_the_slow_twin(h: int, w: int, step: int) -> None:
     np.testing.assert_allclose(spread[0], expected_spread, rtol=1e-3)
 
 
+@pytest.mark.kernel
+def test_coloured_noise_agrees_with_the_slow_twin() -> None:
+    rng = np.random.default_rng(5)
+    plane = (50 * rng.standard_normal((1, 9, 10))).astype(np.float32)
+    variance = rng.uniform(100, 900, (1, 9, 10)).astype(np.float32)
+    shape = rng.uniform(0.1, 3, (8, 8)).astype(np.float32)
+    mean, spread = shrink_in_planes(plane, variance, step=2, first_step=4, shape=shape.ravel())
+    expected, expected_spread = shrink_plane(
+        plane[0].astype(float), variance[0].astype(float), step=2, first_step=4, shape=shape.astype(float)
+    )
+    np.testing.assert_allclose(mean[0], expected, atol=2e-3)
+    np.testing.assert_allclose(spread[0], expected_spread, rtol=1e-3)
+
+
+@pytest.mark.kernel
 def test_bands_meet_without_a_seam() -> None:
     """More rows than one task owns: the same as the twin on a narrow image."""
     rng = np.random.default_rng(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import pytest
 
 from tests.reference.patches import posterior as slow_posterior
 from tests.reference.patches import similar
@@ -17,6 +18,7 @@ def spd(m: int) -> np.ndarray:
     return (a @ a.T + m * np.eye(m)).astype(np.float32)
 
 
+@pytest.mark.kernel
 def test_small_systems_are_numpys() -> None:
     m, o = 12, 8
     matrix = spd(m)
@@ -31,6 +33,7 @@ def test_small_systems_are_numpys() -> None:
     np.testing.assert_allclose(right[:m, :o], expected, atol=1e-5)
 
 
+@pytest.mark.kernel
 def test_products_and_combinations_are_numpys() -> None:
     rng = np.random.default_rng(2)
     a, b = (rng.standard_normal((8, 64)).astype(np.float32) for _ in range(2))
@@ -44,6 +47,7 @@ def test_products_and_combinations_are_numpys() -> None:
     np.testing.assert_allclose(total, out[:, :3].T @ a, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.kernel
 def test_search_finds_what_brute_force_finds() -> None:
     rng = np.random.default_rng(3)
     guide = rng.uniform(0, 255, (3, 15, 18)).astype(np.float32)

@@ -51,8 +51,8 @@ _OPTIMISM = 1.9
 """The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
 _LEVEL_DOUBT = 0.6
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
-CODED_CHROMA = np.exp(-0.24 * np.add.outer(np.arange(8), np.arange(8))).astype(np.float32).ravel()
-"""Variance of coded chroma noise by frequency: the higher, the more of it is quantised away (measured)."""
+CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
+"""Variance of coded chroma noise by frequency, as assumed: the higher, the more of it is quantised away (measured)."""
 _HALF = 0.1
 """Chroma has half the resolution where more would explain less than this share of the noise's variance."""
 

@@ -139,9 +139,7 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
             # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
             settle(moved, still, level, _REST_FACTOR, _REST_MARGIN, x, y, at_x, at_y, rest)
             warped = remap(noisy[s], at_x, at_y, cv2.INTER_CUBIC)
-            accumulate(
-                warped, moved, level, allowance, severity, rest, total, mass, squares, resting, weight
-            )
+            accumulate(warped, moved, level, allowance, severity, rest, total, mass, squares, resting, weight)
             if chroma is not None:
                 chroma.add(s, at_x, at_y, weight)
             if pictures.coded:

@@ -65,7 +65,9 @@ def shrink_in_planes(
     spread = np.empty_like(planes)
     if pilot is None:
         pilot = np.empty_like(planes)
-        shrink_planes(planes, planes, variance, shape, window, first_step or step, threshold, False, pilot, spread)
+        shrink_planes(
+            planes, planes, variance, shape, window, first_step or step, threshold, False, pilot, spread
+        )
     shrink_planes(planes, pilot, variance, shape, window, step, threshold, True, out, spread)
     return out, spread
 
