@@ -18,6 +18,8 @@ from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.motion.flow import fast_flow
 from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table
+from videorestore.spatial.planes import LUMA_CHROMA, to_planes
+from videorestore.spatial.subsampled import find_grid
 
 __all__ = ["Noise", "estimate_noise"]
 
@@ -232,6 +234,9 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     flat = _joined(_flattest(blocks["luma"]))
     high = _spread(blocks["luma"], gain)
     if c == 3:
+        chroma = to_planes(clip[n // 2], basis=LUMA_CHROMA)[1:]
+        if find_grid(chroma, high[0.3]) is not None:
+            return _coded(clip, high, c, blocks["luma"], most)
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
             return _white([blocks[str(q)] for q in range(3)], sd_chroma)

@@ -53,8 +53,6 @@ _LEVEL_DOUBT = 0.6
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
 CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
 """Variance of coded chroma noise by frequency, as assumed: the higher, the more of it is quantised away (measured)."""
-_HALF = 0.1
-"""Chroma has half the resolution where more would explain less than this share of the noise's variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +162,7 @@ class _Layout:
         grid = None
         if noise.codec and c == 3:
             middle = to_planes(clip[n // 2], basis=basis)
-            grid = find_grid(middle[1:], _HALF * noise.sd**2)
+            grid = find_grid(middle[1:], noise.sd)
         top, left = grid or (0, 0)
         even = 2 if grid else 1
         down, right = (

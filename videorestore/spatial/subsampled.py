@@ -29,14 +29,19 @@ def spread(planes: FloatArray) -> FloatArray:
     return np.ascontiguousarray(planes)
 
 
-def find_grid(chroma: FloatArray, tolerance: float) -> tuple[int, int] | None:
+_SHARE, _ROUNDING = 0.1, 0.3
+"""Samples of half the resolution may leave so much unexplained: of the noise's variance, and by rounding to 8 bit."""
+
+
+def find_grid(chroma: FloatArray, sd: float) -> tuple[int, int] | None:
     """Row and column (0 or 1 each) at which the first whole chroma sample of a picture starts.
 
     Parameters
     ----------
     chroma : ndarray, shape (c, h, w)
-    tolerance : float
-        Largest mean square of what samples of half the resolution do not explain.
+        Planes in which white noise of the picture's channels keeps its sd.
+    sd : float
+        Of that noise.
 
     Returns
     -------
@@ -50,10 +55,13 @@ def find_grid(chroma: FloatArray, tolerance: float) -> tuple[int, int] | None:
     for y in (0, 1):
         for x in (0, 1):
             part = chroma[..., y : y + (h - y) // 2 * 2, x : x + (w - x) // 2 * 2]
-            # Slopes at the border are not those of the whole picture.
-            rest = (part - spread(gather(part)))[..., 4:-4, 4:-4]
-            rests[y, x] = float(np.mean(np.square(rest), dtype=np.float64))
+            small = gather(part)
+            # Interpolated or repeated. Slopes at the border are not those of the whole picture.
+            rests[y, x] = min(
+                float(np.mean(np.square(part - fine)[..., 4:-4, 4:-4], dtype=np.float64))
+                for fine in (spread(small), small.repeat(2, axis=-2).repeat(2, axis=-1))
+            )
     best = min(rests, key=lambda place: rests[place])
     if rests[0, 0] <= 2 * rests[best] + 1e-6:
         best = (0, 0)
-    return best if rests[best] <= tolerance else None
+    return best if rests[best] <= _SHARE * sd * sd + _ROUNDING else None
