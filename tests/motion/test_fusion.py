@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from videorestore.motion.fusion import agreeing, fuse, look, read_spline, spline_coefficients
+from videorestore.motion.fusion import TEMPERATURE, agreeing, fuse, look, read_spline, spline_coefficients
+
+pytestmark = pytest.mark.kernel
 
 
 def frame(shape, seed=0):
@@ -39,27 +41,18 @@ def looked(first, second, paths, share=0.25, flow=None):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     blends = np.empty((len(paths), *shape), np.float32)
-    gaps, seen = np.empty((2, len(paths), *shape[:2]), np.float32)
-    look(
-        spline_coefficients(first),
-        spline_coefficients(second),
-        there,
-        -there,
-        paths,
-        np.float32(share),
-        blends,
-        gaps,
-        seen,
-    )
-    return blends, gaps, seen
+    gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
+    splines = spline_coefficients(first), spline_coefficients(second)
+    look(splines, (there, -there), tuple(paths), np.float32(share), blends, gaps, costs)
+    return blends, gaps, costs
 
 
 def test_without_motion_the_blend_is_linear_in_time():
     first, second = frame((8, 10, 3)), frame((8, 10, 3), seed=1)
-    blends, gaps, seen = looked(first, second, np.zeros((2, 8, 10, 4), np.float32))
+    blends, gaps, costs = looked(first, second, np.zeros((2, 8, 10, 4), np.float32))
     np.testing.assert_allclose(blends[0], 0.75 * first + 0.25 * second, atol=5e-3)
-    np.testing.assert_allclose(gaps[0], np.abs(first - second).mean(axis=2), atol=5e-3)
-    assert (seen == 1).all() and np.array_equal(blends[0], blends[1])
+    np.testing.assert_allclose(gaps[..., 0], np.abs(first - second).mean(axis=2), atol=5e-3)
+    assert np.array_equal(gaps, costs) and np.array_equal(blends[0], blends[1])
 
 
 def test_a_frame_that_does_not_hold_the_place_does_not_count():
@@ -70,14 +63,25 @@ def test_a_frame_that_does_not_hold_the_place_does_not_count():
     np.testing.assert_allclose(blends[0][:, 25:], first[:, 25:], atol=1.0)
 
 
+def test_a_path_that_the_flows_contradict_costs_nothing():
+    first, second = frame((8, 30, 1)), frame((8, 30, 1), seed=1)
+    flow = np.full((8, 30, 2), 6.0, np.float32)
+    _, gaps, costs = looked(first, second, np.zeros((1, 8, 30, 4), np.float32), flow=flow)
+    assert gaps.mean() > 20 and costs.max() < 1e-3
+
+
 def test_fuse_is_a_weighted_mean():
     blends = np.stack([frame((5, 6, 3), seed) for seed in range(3)])
-    weights = frame((3, 5, 6), 9)
-    expected = (weights[..., None] * blends).sum(axis=0) / weights.sum(axis=0)[..., None]
-    mean = np.empty((5, 6, 3), np.float32)
-    fuse(weights, blends, mean)
-    np.testing.assert_allclose(mean, expected, rtol=1e-5)
-    np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-5)
+    supports = frame((3, 5, 6), 9) / 255
+    paths, costs, gaps = frame((3, 5, 6, 6), 8), frame((5, 6, 3), 7) / 50, frame((5, 6, 3), 6)
+    weights = (supports + 1e-3) * np.exp(-np.moveaxis(costs, 2, 0) / TEMPERATURE)
+    weights /= weights.sum(axis=0)
+    mean, evidence = np.empty((5, 6, 3), np.float32), np.empty((3, 5, 6), np.float32)
+    fuse(costs, tuple(supports), tuple(paths), blends, gaps, mean, evidence)
+    np.testing.assert_allclose(mean, (weights[..., None] * blends).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(evidence[0], (weights * np.moveaxis(gaps, 2, 0)).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(evidence[1], (weights * paths[..., 4]).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(evidence[2], (weights * paths[..., 5]).sum(axis=0), rtol=1e-4)
 
 
 def test_agreeing_is_the_largest_difference_below_the_limit():

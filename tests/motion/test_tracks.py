@@ -5,8 +5,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from tests.motion.scenes import translating
-from videorestore.motion.flow import FlowCache
-from videorestore.motion.tracks import bend_kept, kriging_weights, track
+from videorestore.motion.flow import Flow, FlowCache
+from videorestore.motion.tracks import bend_weights, bent, kriging_weights, track
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,30 @@ def test_two_places_give_a_straight_line():
 
 
 def test_bend_is_kept_only_above_the_error():
-    bend = np.zeros((40, 40, 2), np.float32)
-    bend[:, 20:, 0] = 2.0
-    kept = bend_kept(bend, np.full((40, 40), 0.01, np.float32))
-    assert (kept[:, :8] == 0).all() and (kept[:, 32:] > 0.98).all()
-    assert (bend_kept(bend, np.full((40, 40), 9.0, np.float32)) == 0).all()
+    shape = (40, 40)
+    back = np.zeros((*shape, 2), np.float32)
+    back[:, 20:, 0] = -8.0
+    still = np.zeros_like(back)
+
+    def bend(miss):
+        flow = Flow(vectors=back, consistency=np.full(shape, miss, np.float32), residual=np.zeros(shape))
+        weights = np.array([0.0, -0.25, 0.0])
+        return bent(still, np.zeros(shape, np.float32), (flow, flow), weights, 0.5)
+
+    place, doubt = bend(0.0)
+    assert (place[:, :8] == 0).all() and (np.abs(place[:, 32:, 0] - 2.0) < 0.04).all()
+    assert doubt.max() < 1.1 and (doubt[:, :8] == 0).all()
+    assert (bend(20.0)[0] == 0).all()
+
+
+def test_bend_weights_are_the_way_from_the_straight_to_the_curved_path():
+    times, target = np.array([1.0, 2.5, 0.0, 3.0]), 1.7
+    places = np.array([0.0, 3.0, -1.0, 5.0])
+    weights = bend_weights(*times, target)
+    curved = kriging_weights(times, target) @ places
+    assert abs(weights @ places[1:] - (curved - 3.0 * 0.7 / 1.5)) < 1e-9
+    np.testing.assert_allclose(bend_weights(1.0, 2.5, None, None, target), 0, atol=1e-12)
+    assert bend_weights(1.0, 2.5, None, 3.0, target)[1] == 0
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 3.0]])

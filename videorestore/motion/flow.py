@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.motion._kernels_paths import judge
 from videorestore.motion.patchmatch import seeds
 from videorestore.motion.warp import compose, inside, warp
 
@@ -57,7 +58,7 @@ def luma(frame: NDArray[np.generic]) -> Bytes:
     pixels = np.asarray(frame, dtype=np.float32)
     if pixels.ndim == 3:
         if pixels.shape[2] >= 3:
-            pixels = pixels[..., 0] * 0.299 + pixels[..., 1] * 0.587 + pixels[..., 2] * 0.114
+            pixels = np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels[..., :3]), cv2.COLOR_RGB2GRAY))
         else:
             pixels = pixels[..., 0]
     return np.asarray(np.clip(np.rint(pixels), 0, 255), dtype=np.uint8)
@@ -86,16 +87,29 @@ def pair(
     """
     lumas = luma(first), luma(second)
     flows = medium_flow(*lumas), medium_flow(*lumas[::-1])
-    residuals = block_residual(*lumas, flows[0]), block_residual(*lumas[::-1], flows[1])
-    if seeded and max(_unexplained(r) for r in residuals) > _NEEDED:
-        starts = seeds(first, second, flows, residuals)
-        there = _best_of(*lumas, flows[0], residuals[0], starts[0])
-        back = _best_of(*lumas[::-1], flows[1], residuals[1], starts[1])
-        flows, residuals = (there[0], back[0]), (there[1], back[1])
-    return (
-        Flow(vectors=flows[0], consistency=consistency(*flows), residual=residuals[0]),
-        Flow(vectors=flows[1], consistency=consistency(*flows[::-1]), residual=residuals[1]),
+    judged = _judged(lumas, flows)
+    residuals = judged[0].residual, judged[1].residual
+    if not seeded or max(_unexplained(r) for r in residuals) <= _NEEDED:
+        return judged
+    starts = seeds(first, second, flows, residuals)
+    better = (
+        _best_of(*lumas, flows[0], residuals[0], starts[0]),
+        _best_of(*lumas[::-1], flows[1], residuals[1], starts[1]),
     )
+    if better[0] is flows[0] and better[1] is flows[1]:
+        return judged
+    return _judged(lumas, better)
+
+
+def _judged(lumas: tuple[Bytes, Bytes], flows: tuple[Floats, Floats]) -> tuple[Flow, Flow]:
+    """Two flows, there and back, judged by each other and by the frames."""
+    found = []
+    for a, b in ((0, 1), (1, 0)):
+        miss, difference = np.empty((2, *lumas[0].shape), np.float32)
+        judge(lumas[a], lumas[b], flows[a], flows[b], miss, difference)
+        blurred = cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT)
+        found.append(Flow(vectors=flows[a], consistency=miss, residual=blurred))
+    return found[0], found[1]
 
 
 def consistency(forward: Floats, backward: Floats) -> Floats:
@@ -200,39 +214,53 @@ def _unexplained(residual: Floats) -> float:
     return float(np.percentile(np.minimum(residual, 40.0), 99.5))
 
 
-def _best_of(
-    first: Bytes, second: Bytes, flow: Floats, residual: Floats, start: Floats | None
-) -> tuple[Floats, Floats]:
-    """A flow and its residual, replaced by what is found from ``start`` where that explains 5 % more."""
-    if start is None:
-        return flow, residual
-    box = _changed(flow, start)
-    first, second, start, old = first[box], second[box], start[box], residual[box]
-    other = medium_flow(first, second, start=start)
-    remaining = block_residual(first, second, other)
-    # On a small thing the flow may have slipped off its start again.
-    slipped = block_residual(first, second, start)
-    back = slipped < 0.8 * remaining
-    other, remaining = np.where(back[..., None], start, other), np.where(back, slipped, remaining)
-    wins = remaining < 0.95 * old
+def _best_of(first: Bytes, second: Bytes, flow: Floats, residual: Floats, start: Floats | None) -> Floats:
+    """A flow, replaced by what is found from ``start`` where that leaves 5 % less of its residual."""
+    boxes = [] if start is None else _changed(flow, start)
+    if start is None or not boxes:
+        return flow
     flow, residual = flow.copy(), residual.copy()
-    flow[box] = np.where(wins[..., None], other, flow[box])
-    residual[box] = np.where(wins, remaining, old)
-    return flow, residual
+    for box in boxes:
+        a, b, seed, old = first[box], second[box], start[box], residual[box]
+        other = medium_flow(a, b, start=seed)
+        remaining = block_residual(a, b, other)
+        # On a small thing the flow may have slipped off its start again.
+        slipped = block_residual(a, b, seed)
+        back = slipped < 0.8 * remaining
+        other, remaining = np.where(back[..., None], seed, other), np.where(back, slipped, remaining)
+        wins = remaining < 0.95 * old
+        flow[box] = np.where(wins[..., None], other, flow[box])
+        residual[box] = np.where(wins, remaining, old)
+    return flow
 
 
-def _changed(flow: Floats, start: Floats) -> tuple[slice, slice]:
-    """The box, with a margin for what comes from outside, in which a start differs from the flow."""
+def _changed(flow: Floats, start: Floats) -> list[tuple[slice, slice]]:
+    """Boxes, with a margin for what comes from outside, in which a start differs from the flow.
+
+    Places far from each other have a box each, unless one box is less work.
+    """
     apart = np.abs(start - flow) > 2.0
-    moved = apart[..., 0] | apart[..., 1]
+    moved = (apart[..., 0] | apart[..., 1]).astype(np.uint8)
     if not moved.any():
-        return slice(None), slice(None)
-    margin = _MARGIN + int(np.abs(start[moved]).max())
-    spans = []
-    for axis in (1, 0):
-        hit = np.flatnonzero(moved.any(axis=axis))
-        spans.append(slice(max(int(hit[0]) - margin, 0), int(hit[-1]) + 1 + margin))
-    return spans[0], spans[1]
+        return []
+    near = cv2.dilate(moved, np.ones((_MARGIN + 1, _MARGIN + 1), np.uint8))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(near)
+    boxes = []
+    for label, (x, y, w, h) in enumerate(stats[1:, :4].tolist(), start=1):
+        part = (slice(y, y + h), slice(x, x + w))
+        here = (moved[part] > 0) & (labels[part] == label)
+        # The dilated part has half of the margin already.
+        margin = _MARGIN // 2 + int(np.abs(start[part][here]).max())
+        boxes.append((slice(max(y - margin, 0), y + h + margin), slice(max(x - margin, 0), x + w + margin)))
+    around = (
+        slice(min(b[0].start for b in boxes), max(b[0].stop for b in boxes)),
+        slice(min(b[1].start for b in boxes), max(b[1].stop for b in boxes)),
+    )
+
+    def work(box: tuple[slice, slice]) -> int:
+        return int(moved[box].size)
+
+    return boxes if sum(work(box) for box in boxes) < work(around) else [around]
 
 
 def _medium() -> cv2.DISOpticalFlow:

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
-from videorestore.motion.splat import fill, splat
+from videorestore.motion.splat import carry, fill, splat
 from videorestore.motion.spread import Evidence, spread
 from videorestore.motion.tracks import track
 from videorestore.motion.warp import Floats
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
-_TEMPERATURE = 4.0  # levels of disagreement that divide the weight of a path by e
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _QUALITIES = ("fast", "default", "best")
 
@@ -157,60 +156,62 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     after = before + 1
     times, frames = window.times, window.frames
     share = (target - times[before]) / (times[after] - times[before])
-    sides = [
+    sides = (
         track(window.cache, times, before, after, target, curved=window.curved),
         track(window.cache, times, after, before, target, curved=window.curved),
-    ]
-    away = np.stack([side.displacement for side in sides])
-    whole = np.stack([side.whole for side in sides])
-    miss = np.stack([side.flow.consistency for side in sides])
-    left = np.stack([side.flow.residual for side in sides])
-    judged = [[side.doubt, side.unrest] for side in sides]
-    carried = np.concatenate(
-        [
-            np.stack([-away[0], whole[1] - away[1]]),
-            np.stack([whole[0] - away[0], -away[1]]),
-            np.stack([np.stack(maps, axis=2) for maps in judged]),
-        ],
-        axis=3,
     )
-    sums, support = splat(away, carried, np.exp(-0.5 * miss - 0.05 * left) + np.float32(1e-4))
-    both = support[0] + support[1]
-    reached = np.stack([support[0], support[1], 0.5 * both])
-    paths = np.stack([fill(sums[0], support[0]), fill(sums[1], support[1]), fill(sums[0] + sums[1], both)])
     shape = frames.shape[1:]
+    away = np.stack([side.displacement for side in sides])
+    carried = np.empty((2, *shape[:2], 6), np.float32)
+    weight = np.empty((2, *shape[:2]), np.float32)
+    for k, side in enumerate(sides):
+        carry(
+            side.whole, side.displacement, side.doubt, side.unrest, side.flow.consistency, side.flow.residual,
+            k == 1, carried[k], weight[k],
+        )  # fmt: skip
+    sums, support = splat(away, carried, weight)
+    both = support[0] + support[1]
+    supports = (support[0], support[1], 0.5 * both)
+    paths = (fill(sums[0], support[0]), fill(sums[1], support[1]), fill(sums[0] + sums[1], both))
     blends = np.empty((3, *shape), np.float32)
-    gaps, seen = np.empty((2, 3, *shape[:2]), np.float32)
+    gaps, costs = np.empty((2, *shape[:2], 3), np.float32)
     splines = window.spline(before), window.spline(after)
-    look(*splines, sides[0].flow.vectors, sides[1].flow.vectors, paths, np.float32(share), blends, gaps, seen)
-    weights = np.empty_like(gaps)
-    for k in range(3):
-        cost = cv2.blur(gaps[k] * seen[k], _COST_BOX, borderType=cv2.BORDER_REFLECT)
-        weights[k] = (reached[k] + 1e-3) * np.exp(-cost / _TEMPERATURE)
-    mean = np.empty(shape, np.float32)
-    fuse(weights, blends, mean)
+    flows = sides[0].flow.vectors, sides[1].flow.vectors
+    look(splines, flows, paths, np.float32(share), blends, gaps, costs)
+    costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
+    mean, evidence = np.empty(shape, np.float32), np.empty((3, *shape[:2]), np.float32)
+    fuse(costs, supports, paths, blends, gaps, mean, evidence)
     still = _standing(window, before)
     if still is not None:
         mean += still[..., None] * (
             frames[before] + np.float32(share) * (frames[after] - frames[before]) - mean
         )
-    evidence = Evidence(
-        gap=(weights * gaps).sum(axis=0),
-        doubt=(weights * paths[..., 4]).sum(axis=0),
-        unrest=(weights * paths[..., 5]).sum(axis=0),
-    )
-    return mean, np.repeat(spread(mean, evidence)[..., None], shape[2], axis=2)
+    sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
+    return mean, np.repeat(sd[..., None], shape[2], axis=2)
 
 
 def _standing(window: _Window, before: int) -> Floats | None:
-    """Weight ``(h, w)`` of standing still: 1 where all frames around agree pixel by pixel without motion.
+    """Weight ``(h, w)`` of standing still: 1 where the frames around agree pixel by pixel without motion.
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
     low, high = max(before - 1, 0), min(before + 3, len(window.frames))
-    agree = np.empty(window.frames.shape[1:3], np.float32)
-    agreeing(window.frames[low:high], before - low, np.float32(_STILL), agree)
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
-    around = cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0
-    agree *= around >= (3.5 if high - low == 4 else 6.5)
+    agree = _agreement(window.frames[before : before + 2], 0, 6.5)
+    if high - low == 4 and _even(window.times[low:high]):
+        agree = np.maximum(agree, _agreement(window.frames[low:high], before - low, 3.5))
     return agree if agree.any() else None
+
+
+def _even(times: NDArray[np.float64]) -> bool:
+    """Whether four frames are four looks: beyond a long gap the outer ones only repeat the inner ones."""
+    before, gap, beyond = np.diff(times)
+    return bool(gap < 1.5 * min(before, beyond))
+
+
+def _agreement(frames: Floats, base: int, most: float) -> Floats:
+    """1 at ``(h, w)`` where the frames agree with number ``base``, and so they do at ``most`` of 3 x 3 pixels."""
+    agree = np.empty(frames.shape[1:3], np.float32)
+    agreeing(frames, base, np.float32(_STILL), agree)
+    agree *= cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0 >= most
+    return agree

@@ -25,7 +25,8 @@ _SPARE = 4000  # tries that any frame has, however small
 _MOST_TRIES = 12
 _WORD = 0xFFFFFFFF  # of the random numbers: 32 bits, in integers that cannot overflow
 _FEWEST = 9  # pixels at half size that must gain
-_EXPLAINED = 3.0  # residual of the flow in levels up to which nothing else is sought
+_EXPLAINED = 4.0, 6.0  # residual of the flow in levels up to which nothing else is sought; in noisy frames
+_USUAL = 1.5  # the same over the residual of the best quarter: noise cannot be explained by anything
 _GOOD = 5.0  # mean absolute difference in levels under which a match is left alone
 
 
@@ -64,7 +65,8 @@ def seeds(
     scale = np.array([small[0] / width, small[1] / height], dtype=np.float32)
     known = [cv2.resize(flow, small) * scale for flow in flows]
     starts = [np.rint(flow).astype(np.int32) for flow in known]
-    doubtful = [cv2.resize(r, small, interpolation=cv2.INTER_AREA) > _EXPLAINED for r in residuals]
+    left = [cv2.resize(r, small, interpolation=cv2.INTER_AREA) for r in residuals]
+    doubtful = [r > np.clip(_USUAL * np.quantile(r, 0.25), *_EXPLAINED) for r in left]
     searched = [
         search(images[0], images[1], channels, starts[0], doubtful[0], _SWEEPS, _REACH, np.float32(_GOOD)),
         search(images[1], images[0], channels, starts[1], doubtful[1], _SWEEPS, _REACH, np.float32(_GOOD)),

@@ -36,6 +36,37 @@ def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats,
     return sums, support
 
 
+@parallel_kernel
+def carry(
+    whole: Floats, place: Floats, doubt: Floats, unrest: Floats, miss: Floats, residual: Floats, later: bool,
+    values: Floats, weight: Floats,
+) -> None:  # fmt: skip
+    """What a pixel takes along to its place between two frames.
+
+    Parameters
+    ----------
+    whole, place : (h, w, 2) float32
+        From the pixel to the other frame, and to its place.
+    doubt, unrest, miss, residual : (h, w) float32
+    later : bool
+        The pixel belongs to the later of the two frames.
+    values : (h, w, 6) float32, written
+        From the place to the earlier frame, to the later frame (x, y each), doubt, unrest.
+    weight : (h, w) float32, written
+    """
+    height, width = doubt.shape
+    own, other = (2, 0) if later else (0, 2)
+    for y in numba.prange(height):
+        for x in range(width):
+            for k in range(2):
+                values[y, x, own + k] = -place[y, x, k]
+                values[y, x, other + k] = whole[y, x, k] - place[y, x, k]
+            values[y, x, 4] = doubt[y, x]
+            values[y, x, 5] = unrest[y, x]
+            against = np.float32(0.5) * miss[y, x] + np.float32(0.05) * residual[y, x]
+            weight[y, x] = np.exp(-against) + np.float32(1e-4)
+
+
 def fill(sums: Floats, support: Floats) -> Floats:
     """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``.
 

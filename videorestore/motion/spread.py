@@ -30,23 +30,23 @@ class Evidence:
     unrest: Floats
 
 
-def terms(mean: Floats, evidence: Evidence) -> Floats:
-    """The terms ``(5, h, w)`` of which the sd is a sum with the `COEFFICIENTS`."""
+def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
+    """The terms, each ``(h, w)``, of which the sd is a sum with the `COEFFICIENTS` after the first."""
     texture = _box(_slope(mean), 5)
-    return np.stack(
-        [
-            np.ones_like(texture),
-            _box(evidence.gap, 3),
-            np.minimum(evidence.doubt, 3.0) * texture,
-            evidence.unrest,
-            np.sqrt(_box(evidence.gap, 7) * evidence.unrest),
-        ]
-    )
+    return [
+        _box(evidence.gap, 3),
+        np.minimum(evidence.doubt, np.float32(3.0)) * texture,
+        evidence.unrest,
+        np.sqrt(_box(evidence.gap, 7) * evidence.unrest),
+    ]
 
 
 def spread(mean: Floats, evidence: Evidence) -> Floats:
     """Standard deviation ``(h, w)`` of an interpolated frame ``(h, w, c)``."""
-    return np.asarray(np.einsum("k,khw->hw", COEFFICIENTS, terms(mean, evidence)), dtype=np.float32)
+    sd = np.full(mean.shape[:2], COEFFICIENTS[0], np.float32)
+    for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):
+        sd += coefficient * term
+    return sd
 
 
 def _slope(mean: Floats) -> Floats:
@@ -54,7 +54,7 @@ def _slope(mean: Floats) -> Floats:
     grey = np.asarray(cv2.transform(mean, np.full((1, mean.shape[2]), 1.0 / mean.shape[2], np.float32)))
     across = cv2.Sobel(grey, cv2.CV_32F, 1, 0, scale=0.125, borderType=cv2.BORDER_REFLECT)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, scale=0.125, borderType=cv2.BORDER_REFLECT)
-    return np.asarray(np.hypot(across, down), dtype=np.float32)
+    return np.asarray(cv2.magnitude(across, down), dtype=np.float32)
 
 
 def _box(values: Floats, size: int) -> Floats:

@@ -14,14 +14,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.motion._kernels_paths import bend_paths, past_hidden, shrink_bend, unrest
 from videorestore.motion.flow import Flow, FlowCache
-from videorestore.motion.warp import Floats, compose, warp
+from videorestore.motion.warp import Floats
 
-_FLOW_SD = 0.1  # error of a flow vector in pixels where nothing speaks against it
-_MISS_SD = 0.7  # the same per pixel of forward-backward inconsistency
-_HIDDEN = 2.0  # inconsistency in pixels that speaks for a pixel being hidden
-_KNOWN = 0.5  # inconsistency in pixels up to which the motion from the frame before is taken for sure
-_BEND_BOX = 15
+_BEND_BOX = (15, 15)
+_UNREST_BOX = (7, 7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,79 +87,91 @@ def track(
     flow = cache.flow(start, end)
     share = (target - times[start]) / (times[end] - times[start])
     before, beyond = start - way, end + way
-    numbers, misses = [start, end], [flow.consistency]
-    if curved and 0 <= before < len(times):
-        behind = cache.flow(start, before)
-        steps = (times[end] - times[start]) / (times[start] - times[before])
-        whole = _past_hidden(flow, behind, float(steps))
-        places = [whole, behind.vectors]
-        numbers.append(before)
-        misses.append(behind.consistency)
-        unrest = _unrest(cache, start, (before, behind), (end, flow), float(steps))
+    behind = cache.flow(start, before) if curved and 0 <= before < len(times) else None
+    ahead = cache.flow(end, beyond) if curved and 0 <= beyond < len(times) else None
+    if behind is None:
+        whole, restless = flow.vectors, flow.residual
     else:
-        unrest = flow.residual
-        whole = flow.vectors
-        places = [whole]
-    if curved and 0 <= beyond < len(times):
-        ahead = cache.flow(end, beyond)
-        numbers.append(beyond)
-        places.append(compose(whole, ahead.vectors))
-        misses.append(flow.consistency + warp(ahead.consistency, whole, method="linear"))
-    straight = whole * np.float32(share)
-    variance = np.zeros(straight.shape[:2], np.float32)
-    if len(numbers) == 2:
-        return Track(flow=flow, whole=whole, displacement=straight, doubt=variance, unrest=unrest)
-    weights = kriging_weights(times[numbers], target)[1:]
-    weights[0] -= share
-    bend = np.zeros_like(straight)
-    for weight, place, miss in zip(weights, places, misses, strict=True):
-        bend += np.float32(weight) * place
-        error = np.square(_MISS_SD * np.minimum(miss, 20.0))
-        variance += np.float32(weight**2) * (error + np.float32(_FLOW_SD**2))
-    kept = bend_kept(bend, variance)
-    displacement = straight + kept[..., None] * bend
-    doubt = np.sqrt(
-        kept * variance + (kept * (1.0 - kept)) * (np.square(bend[..., 0]) + np.square(bend[..., 1]))
+        steps = float((times[end] - times[start]) / (times[start] - times[before]))
+        whole = np.empty_like(flow.vectors)
+        past_hidden(
+            flow.vectors, flow.consistency, behind.vectors, behind.consistency, np.float32(steps), whole
+        )
+        restless = np.empty_like(flow.residual)
+        near, far, share_near = cache.luma(before), cache.luma(end), np.float32(steps / (1.0 + steps))
+        unrest(cache.luma(start), near, far, behind.vectors, flow.vectors, share_near, restless)
+        restless = cv2.blur(restless, _UNREST_BOX, borderType=cv2.BORDER_REFLECT)
+    if behind is None and ahead is None:
+        straight = whole * np.float32(share)
+        doubt = np.zeros_like(flow.residual)
+        return Track(flow=flow, whole=whole, displacement=straight, doubt=doubt, unrest=restless)
+    weights = bend_weights(
+        times[start],
+        times[end],
+        times[before] if behind is not None else None,
+        times[beyond] if ahead is not None else None,
+        target,
     )
-    return Track(
-        flow=flow, whole=whole, displacement=displacement, doubt=doubt.astype(np.float32), unrest=unrest
-    )
+    displacement, doubt = bent(whole, flow.consistency, (behind or flow, ahead or flow), weights, share)
+    return Track(flow=flow, whole=whole, displacement=displacement, doubt=doubt, unrest=restless)
 
 
-def _past_hidden(flow: Flow, behind: Flow, steps: float) -> Floats:
-    """The way ``(h, w, 2)`` to the other frame, for pixels hidden there by going on as they came.
+def bend_weights(
+    start: float, end: float, before: float | None, beyond: float | None, target: float
+) -> NDArray[np.float64]:
+    """How the places of a pixel make the bend of its path.
 
-    What is hidden in the other frame has no match in it, but mostly one in the frame before.
+    Parameters
+    ----------
+    start, end : float
+        Times of the two frames between which the target lies.
+    before, beyond : float or None
+        Times of the frame before ``start`` and of the one beyond ``end``, where there is one.
+    target : float
+
+    Returns
+    -------
+    (3,) float64
+        Weights of the places in the frames ``end``, ``before`` and ``beyond``, taken from the place in ``start``, for
+        the way from the straight to the curved path at the time asked for.
     """
-    hidden = -np.expm1(-np.square(flow.consistency / np.float32(_HIDDEN)))
-    known = np.exp(-np.square(behind.consistency / np.float32(_KNOWN)))
-    onward = behind.vectors * np.float32(-steps)
-    return np.asarray(flow.vectors + (hidden * known)[..., None] * (onward - flow.vectors))
+    numbers = [t for t in (start, end, before, beyond) if t is not None]
+    kriged = kriging_weights(np.array(numbers), target)
+    weights = np.zeros(3)
+    weights[0] = kriged[1] - (target - start) / (end - start)
+    if before is not None:
+        weights[1] = kriged[2]
+    if beyond is not None:
+        weights[2] = kriged[-1]
+    return weights
 
 
-def _unrest(
-    cache: FlowCache, index: int, before: tuple[int, Flow], after: tuple[int, Flow], steps: float
-) -> Floats:
-    """7 x 7 mean ``(h, w)`` of how far a frame is from the mean of its neighbours, each read along its flow."""
-    near, far = (warp(cache.luma(k), flow.vectors, method="linear") for k, flow in (before, after))
-    share = np.float32(steps / (1.0 + steps))
-    difference = np.abs(cache.luma(index) - (share * near + (1 - share) * far))
-    return np.asarray(cv2.blur(difference, (7, 7), borderType=cv2.BORDER_REFLECT), dtype=np.float32)
+def bent(
+    whole: Floats, miss: Floats, flows: tuple[Flow, Flow], weights: NDArray[np.float64], share: float
+) -> tuple[Floats, Floats]:
+    """Displacement ``(h, w, 2)`` on a path that bends as far as can be believed, and the sd ``(h, w)`` of the place.
 
-
-def bend_kept(bend: Floats, variance: Floats) -> Floats:
-    """Share ``(h, w)`` of a bend ``(h, w, 2)`` that is kept, given its error ``variance`` (h, w) per axis.
-
-    The Wiener factor signal / (signal + error), the signal estimated around each place from what the errors
-    leave unexplained.
+    Parameters
+    ----------
+    whole : (h, w, 2) float32
+        The way to the other frame.
+    miss : (h, w) float32
+        Inconsistency of the flow there.
+    flows : two Flow
+        To the frame before, and from the other frame to the one beyond it.
+    weights : (3,) float64
+        See `bend_weights`.
+    share : float
+        Place in time between the frames, 0..1.
     """
-    trust = 1.0 / variance
-    trust_mean = _around(trust)
-    power = _around((np.square(bend[..., 0]) + np.square(bend[..., 1])) * trust) / trust_mean
-    signal = np.maximum(power - 2.0 / trust_mean, 0.0)
-    return np.asarray(signal / (signal + 2.0 * variance), dtype=np.float32)
-
-
-def _around(values: Floats) -> Floats:
-    box = (_BEND_BOX, _BEND_BOX)
-    return np.asarray(cv2.blur(np.ascontiguousarray(values), box, borderType=cv2.BORDER_REFLECT))
+    behind, ahead = flows
+    bend, variance = np.empty_like(whole), np.empty_like(miss)
+    judged = np.empty((*miss.shape, 2), np.float32)
+    bend_paths(
+        whole, miss, behind.vectors, behind.consistency, ahead.vectors, ahead.consistency,
+        weights.astype(np.float32), bend, variance, judged,
+    )  # fmt: skip
+    around = cv2.blur(judged, _BEND_BOX, borderType=cv2.BORDER_REFLECT)
+    displacement, doubt = np.empty_like(whole), np.empty_like(miss)
+    shrink_bend(whole, bend, variance, around, np.float32(share), displacement, doubt)
+    return displacement, doubt

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from videorestore import colour
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.media.source import Source
@@ -15,13 +17,14 @@ from videorestore.spatial.noise import Noise
 from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
 from videorestore.tasks.options import Common
 from videorestore.tasks.risk import estimated_mse
-from videorestore.tasks.scan import Scan, read_pixels, shrink
+from videorestore.tasks.scan import Scan, shrink
 from videorestore.tasks.work import Progress, silent
 
+Indices = NDArray[np.int64]
 Job = Literal["denoise", "interpolate", "inpaint"]
 
-TRIAL_FRAMES = 33
-TRIAL_SIDE = 240
+TRIAL_FRAMES = 25
+TRIAL_SIDE = 192
 TRIAL_SHOTS = 8
 HIDE_EVERY = 4
 RISK_FRAMES = 40
@@ -35,15 +38,22 @@ error below this share of the noise counts as that share."""
 FEWEST = 3
 """Frames without which there is no curve at all."""
 
+BOUND_REACH = 4
+"""Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
+
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What the models reached on hidden frames of one shot; sums, so that shots can be added up."""
+    """What the models reached on hidden frames of one shot; sums, so that shots can be added up.
+
+    ``bounded`` says that the curve's is the best it could have reached: it had lost before it was tried.
+    """
 
     hidden: int
+    bounded: bool = False
     squares: Mapping[str, float]
     inside: Mapping[str, float]
     values: int
@@ -130,7 +140,14 @@ def denoising_risks(source: Source, good: list[int], noise: Noise) -> dict[str, 
     middle = len(good) // 2
     low = max(0, middle - RISK_FRAMES // 2)
     numbers = good[low : low + RISK_FRAMES]
-    frames = np.stack([_centre(read_pixels(source, i, i + 1)[0], RISK_SIDE) for i in numbers])
+    wanted = set(numbers)
+    frames = np.stack(
+        [
+            _centre(colour.working(frame), RISK_SIDE)
+            for frame in source.frames(numbers[0], numbers[-1] + 1)
+            if frame.index in wanted
+        ]
+    )
     frames = np.nan_to_num(frames, nan=128.0)
     first = max(0, len(numbers) // 2 - RISK_CORE // 2)
     core = slice(first, min(len(numbers), first + RISK_CORE))
@@ -175,6 +192,8 @@ def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[
     }
     for name in names:
         summary[f"{name}_psnr"] = round(total.psnr(name), 2)
+    if any(t.bounded for t in trials.values()):
+        summary["curve_psnr_is_bound"] = True
     summary["linear_psnr"] = round(total.psnr("linear"), 2)
     return summary
 
@@ -189,21 +208,37 @@ def hide_frames(
     middle = len(good) // 2
     low = max(0, middle - TRIAL_FRAMES // 2)
     numbers = good[low : low + TRIAL_FRAMES]
-    frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], TRIAL_SIDE) for i in numbers])
+    wanted = set(numbers)
+    frames = np.stack(
+        [
+            shrink(colour.working(frame), TRIAL_SIDE)
+            for frame in source.frames(numbers[0], numbers[-1] + 1)
+            if frame.index in wanted
+        ]
+    )
     clock = np.array([float(found.index.times[i]) for i in numbers])
     return score_hidden(frames, clock, engines, noise)
 
 
 def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
-    """Score engines on every fourth of these frames."""
+    """Score engines on every fourth of these frames.
+
+    A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all.
+    """
     hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
     kept = np.setdiff1d(np.arange(len(frames)), hidden)
     truth = np.nan_to_num(frames[hidden], nan=128.0)
     base = np.nan_to_num(frames[kept], nan=128.0)
     squares: dict[str, float] = {}
     inside: dict[str, float] = {}
-    for name, engine in engines.items():
-        made = engine.interpolate(base, clock[kept], clock[hidden])
+    bounded = False
+    for name in sorted(engines, reverse=True):
+        if name == "curve" and "motion" in squares:
+            least = mixture_error(base, truth, kept, hidden)
+            if least > squares["motion"]:
+                squares[name], inside[name], bounded = least, 0.0, True
+                continue
+        made = engines[name].interpolate(base, clock[kept], clock[hidden])
         error = np.abs(made.frames - truth)
         sd = made.sd
         squares[name] = float(np.sum(error * error, dtype=np.float64))
@@ -212,4 +247,28 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     share = ((clock[hidden] - clock[hidden - 1]) / (clock[hidden + 1] - clock[hidden - 1])).astype(np.float32)
     blend = before + share[:, None, None, None] * (after - before)
     squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
-    return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size)
+    return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
+
+
+def mixture_error(base: FloatArray, truth: FloatArray, kept: Indices, hidden: Indices) -> float:
+    """Squared error that is left of hidden frames after the best mixture, in hindsight, of the frames around each.
+
+    The posterior mean on a curve is such a mixture, made without seeing the hidden frame: it cannot do better.
+
+    Parameters
+    ----------
+    base, truth : (n, h, w, c) and (m, h, w, c) float32
+        Frames that are known, and those that are hidden.
+    kept, hidden : (n,) and (m,) int
+        Their numbers.
+    """
+    total = 0.0
+    for true, number in zip(truth, hidden):
+        near = base[np.abs(kept - number) <= BOUND_REACH].reshape(-1, true.size)
+        mean = near.mean(axis=0)
+        steps, wanted = (near[1:] - mean).astype(np.float64), (true.ravel() - mean).astype(np.float64)
+        gram = steps @ steps.T
+        gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) + 1e-9
+        load = steps @ wanted
+        total += float(wanted @ wanted - load @ np.linalg.solve(gram, load))
+    return max(total, 0.0)
