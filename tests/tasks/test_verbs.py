@@ -153,3 +153,18 @@ def test_wrong_usage_is_said_in_one_line(clip, verb, options, words):
     with pytest.raises(vr.VideoRestoreError, match=words) as caught:
         getattr(vr, verb)(clip, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_one_frame_is_no_curve(clip):
+    with pytest.raises(vr.VideoRestoreError, match="at least 3 good frames"):
+        vr.denoise(clip[:1], model="curve", sigma=5)
+    with pytest.raises(vr.VideoRestoreError, match="two frames"):
+        vr.fill(clip[:1], insert="?@0", model="motion")
+
+
+def test_the_count_that_is_stated_is_best_within_one(clip, monkeypatch):
+    chances = np.zeros(21)
+    chances[[2, 6, 7, 8]] = 0.31, 0.25, 0.22, 0.22
+    monkeypatch.setattr("videorestore.curve.count.count_missing", lambda *_, **__: chances)
+    (entry,) = vr.fill(clip, insert="?@6", model="motion").record["inserted"]
+    assert entry["count"] == 7 and entry["probability"] == pytest.approx(0.22)

@@ -212,7 +212,7 @@ def _fill_gaps(
                     trials[length] = _try(window, times, clean, left_over, fit.noise_sd, hidden, length)
                 trial = trials[length]
                 if trial is None:
-                    sd = np.sqrt(np.square(sd) + np.square(mean - moved) / 4)
+                    sd = np.asarray(np.sqrt(np.square(sd) + np.square(mean - moved) / 4), np.float32)
                     mean = (mean + moved) / 2
                 else:
                     mean, sd = trial.settle(mean, moved, lefts[k] - int(near[0]), within)

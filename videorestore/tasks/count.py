@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore.media.source import Source
 from videorestore.tasks.scan import Scan, read_pixels, shrink
@@ -46,7 +47,11 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], SIDE) for i in numbers])
     chances = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
     progress("counting absent frames", 1, 1)
-    # The count that is most surely right within one; among equals the likelier.
-    best = int(np.argmax(np.convolve(chances, [1.0, 1.05, 1.0], "same")))
+    best = best_within_one(chances)
     table = {k: float(p) for k, p in enumerate(chances) if p >= 5e-4}
     return Count(count=best, probability=float(chances[best]), table=table)
+
+
+def best_within_one(chances: NDArray[np.float64]) -> int:
+    """The count that is most surely right within one, from the probability of every count; the likelier of equals."""
+    return int(np.argmax(np.convolve(chances, [1.0, 1.05, 1.0], "same")))
