@@ -104,3 +104,15 @@ def test_repeated_frames_stay_together(pan):
     given = np.concatenate([pan[:12], pan[5:6]])
     found = list(reorder(given).order)
     assert abs(found.index(5) - found.index(12)) == 1
+
+
+def test_foreign_frames_that_are_near_each_other_are_found(turning, pan):
+    import cv2
+
+    others = [cv2.resize(np.asarray(pan[k]), (32, 32)).reshape(32, 32, -1) for k in (3, 4, 20)]
+    channels = turning.shape[3]
+    others = [np.repeat(f.mean(axis=2, keepdims=True), channels, axis=2) for f in others]
+    mixed = np.concatenate([turning, np.stack(others)]).astype(np.float32)
+    found = find_foreign(clean_distances(describe(mixed)))
+    assert np.flatnonzero(found).tolist() == [36, 37, 38]
+    assert not find_foreign(clean_distances(describe(np.asarray(turning)))).any()

@@ -202,7 +202,8 @@ def _fill_gaps(
         trials: dict[int, _Trial | None] = {}
         for k in members:
             part = slice(int(starts[k]), int(starts[k + 1]))
-            mean, sd = own[0][part], own[1][part]
+            mean: FloatArray = own[0][part]
+            sd: FloatArray = own[1][part]
             moved = _moved(clean, times, gaps[k])
             if moved is not None:
                 length = 1 if within else len(gaps[k])
@@ -213,7 +214,7 @@ def _fill_gaps(
                 trial = trials[length]
                 if trial is None:
                     sd = np.asarray(np.sqrt(np.square(sd) + np.square(mean - moved) / 4), np.float32)
-                    mean = (mean + moved) / 2
+                    mean = np.asarray((mean + moved) / 2, np.float32)
                 else:
                     mean, sd = trial.settle(mean, moved, lefts[k] - int(near[0]), within)
             results[k] = (np.asarray(mean, np.float32), np.asarray(sd, np.float32))

@@ -23,6 +23,9 @@ SIDE = 48
 BEND = 0.5
 """Weight of a bend against the length of the path."""
 
+_LEAP = 1.5
+"""How many times farther than the longest step of the clip a foreign frame is from it."""
+
 _Ints = NDArray[np.int64]
 _Doubles = NDArray[np.float64]
 
@@ -162,39 +165,39 @@ def clean_distances(rows: NDArray[np.float32]) -> _Doubles:
 def find_foreign(distance: _Doubles, *, share: float = 0.2) -> NDArray[np.bool_]:
     """Frames that hang on the rest by edges far longer than any inside the clip.
 
-    The edges of the minimal spanning tree are sorted; among the longest ones the largest ratio of neighbours marks
-    the border between steps of the clip and leaps to foreign frames. Groups cut off by leaps are foreign when they
-    hold at most ``share`` of the frames together.
+    The minimal spanning tree is cut at each of its longest edges, first where the next one is much shorter. The
+    largest part is the clip; the other parts are foreign when all of them are much farther from the clip than its
+    own frames are from each other, and hold at most ``share`` of the frames together. Foreign frames may well be
+    near each other.
     """
     from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
     n = len(distance)
-    foreign = np.zeros(n, bool)
+    nothing = np.zeros(n, bool)
     if n < 8:
-        return foreign
+        return nothing
     # Zero means "no edge" to SciPy, and repeated frames are at distance zero.
     tiny = 1e-9 * max(float(distance.max()), 1e-9)
     tree = minimum_spanning_tree(distance + tiny * (1 - np.eye(n))).tocoo()
     edges = np.sort(tree.data)[::-1]
-    middle = float(np.median(edges))
     most = max(1, int(share * n))
     ratio = edges[:most] / np.maximum(edges[1 : most + 1], 1e-12)
     typical = float(np.median(distance[np.triu_indices(n, 1)]))
+    least = max(2.5 * float(np.median(edges)), 0.45 * typical)
     for k in np.argsort(-ratio):
-        if ratio[k] < 1.5:
-            break
-        if edges[k] < 2.5 * middle or edges[k] < 0.45 * typical:
-            continue
-        keep = tree.data < edges[k] * (1 - 1e-9)
         graph = tree.copy()
-        graph.data = np.where(keep, graph.data, 0)
+        graph.data = np.where(tree.data < edges[k] * (1 - 1e-9), tree.data, 0)
         graph.eliminate_zeros()
         _, label = connected_components(graph, directed=False)
-        main = np.argmax(np.bincount(label))
-        outside = label != main
-        if outside.mean() <= share:
-            return np.asarray(outside, np.bool_)
-    return foreign
+        main = label == np.argmax(np.bincount(label))
+        if (~main).mean() > share:
+            continue
+        inside = tree.data[main[tree.row] & main[tree.col]]
+        longest = float(inside.max()) if inside.size else 0.0
+        links = [float(distance[np.ix_(label == part, main)].min()) for part in np.unique(label[~main])]
+        if links and min(links) >= max(least, _LEAP * longest):
+            return np.asarray(~main, np.bool_)
+    return nothing
 
 
 def _near(distance: _Doubles, count: int = 25) -> _Ints:

@@ -16,8 +16,8 @@ from videorestore.tasks.tiles import SIDE, by_parts
 
 Clock = NDArray[np.float64]
 
-CONTESTED = 24
-"""Most new frames for which the curve is weighed against motion, place by place: that takes seconds for each."""
+CONTESTED = 240
+"""Most new frames of a piece for which the curve is weighed against motion, place by place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
