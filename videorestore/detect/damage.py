@@ -139,6 +139,8 @@ def _seen_again(spot: _Spot, others: list[_Spot], strict: bool) -> bool:
         if not strict and abs(other.place.frame - spot.place.frame) > 1:
             continue
         left, top, wide, high = other.place.box
+        if max(abs(x - left), abs(y - top), abs(width - wide), abs(height - high)) <= 1:
+            continue  # the frame is repeated
         # A scratch is not the like of a blotch.
         alike = all(
             a < 2.5 * b + 2 and b < 2.5 * a + 2

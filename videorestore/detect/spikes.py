@@ -23,6 +23,7 @@ _BASE = 14.0  # levels that a clean, calm picture never jumps by
 _NOISE = 2.5  # in units of the noise
 _UNREST = 3.0  # in units of how much the neighbours disagree around
 _TEXTURE = 6.0  # in units of how much stands out around anyway
+_CAP = 40.0  # levels of disagreement that count
 _WEAK = 0.4  # pixels beyond this share of the threshold belong to a spot
 _PEAK = 0.9  # somewhere in the spot the threshold is (almost) reached
 _EVIDENCE = 4.2  # thresholds that a spot exceeds in sum
@@ -54,6 +55,7 @@ class _Moments:
     two: int
     t: float  # the time in question: 0 at the first, 1 at the second
     beside: tuple[int, ...]  # those of them next to the frame in question
+    around: tuple[int, ...] = ()  # up to two on each side, earlier first, where there are both
 
 
 def find_spikes(frames: FloatArray, k: int, noise_sd: float, least: float = 0.0) -> FloatArray:
@@ -109,8 +111,8 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float, least: float = 0.0)
 
 
 def _expected(frames: FloatArray, moments: _Moments, evidence: _Evidence) -> Forecast:
-    if len(moments.beside) == 2:
-        return forecast(frames, moments.one, moments.two)
+    if moments.around:
+        return forecast(frames[list(moments.around)])
     return Forecast(evidence.expected, evidence.unrest, False)
 
 
@@ -127,9 +129,12 @@ def _moments(frames: FloatArray, k: int) -> _Moments | None:
     for j in range(k + 1, len(frames)):
         if fresh[j - 1]:
             shown.append(j)
-    sides: tuple[int, ...]
     if 0 < at < len(shown) - 1:
-        one, two, t, sides = shown[at - 1], shown[at + 1], 0.5, (shown[at - 1], shown[at + 1])
+        one, two = shown[at - 1], shown[at + 1]
+        before, after = shown[max(0, at - 2) : at], shown[at + 1 : at + 3]
+        if len(before) != len(after):
+            before, after = before[-1:], after[:1]
+        return _Moments(one, two, 0.5, (one, two), (*before, *after))
     elif len(shown) < 3:
         return None
     elif at == 0:
@@ -153,7 +158,8 @@ def _stands_out(frames: FloatArray, k: int, moments: _Moments) -> _Evidence:
     low = cv2.erode(np.minimum(before, after), _CROSS).reshape(before.shape)
     high = cv2.dilate(np.maximum(before, after), _CROSS).reshape(before.shape)
     excess = np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2)
-    unrest = cv2.blur(np.abs(before - after).max(axis=2), (15, 15))
+    # Capped, or the dust of the neighbours would hide that of the frame.
+    unrest = cv2.blur(np.minimum(np.abs(before - after).max(axis=2), _CAP), (15, 15))
     if len(moments.beside) < 2:
         # Beyond the ends the motion is only assumed to go on.
         excess, unrest = 0.6 * excess, 1.5 * unrest

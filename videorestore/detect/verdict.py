@@ -16,7 +16,7 @@ from videorestore.motion.interpolate import interpolate
 _WEIGHTS = (2.06, -1.58, 5.62, 3.23, -3.73, 1.78, 3.41)
 _BIAS = -17.69
 _ENOUGH = 30.0  # evidence beyond which a spot is just larger
-_BEYOND = 4.0  # less sure at the ends of a shot, where motion is only assumed to go on
+_BEYOND = 2.0  # less sure at the ends of a shot, where motion is only assumed to go on: never quite
 
 SURE = 4.5
 """Log odds above which no spot of a clean clip was seen."""
@@ -40,10 +40,12 @@ class Forecast:
     inner: bool
 
 
-def forecast(frames: FloatArray, one: int, two: int) -> Forecast:
-    """The frame in the middle of two frames, by the trajectories through up to four around it."""
-    around = [j for j in (one - 1, one, two, two + 1) if 0 <= j < len(frames)]
-    made = interpolate(frames[around], np.array(around, float), np.array([(one + two) / 2]))
+def forecast(frames: FloatArray) -> Forecast:
+    """The frame in the middle of two or four frames, by the trajectories through them; none may repeat another."""
+    times = np.arange(len(frames)) - (len(frames) - 1) / 2
+    # The frame in question takes a step of its own between the two in the middle.
+    times += 0.5 * np.sign(times)
+    made = interpolate(frames, times, np.zeros(1))
     return Forecast(made.frames[0], made.sd[0].max(axis=2), True)
 
 
@@ -86,4 +88,4 @@ def log_odds(
         weak / max(middle, 1.0),
     )
     odds = _BIAS + sum(w * v for w, v in zip(_WEIGHTS, values))
-    return float(odds if inner else odds - _BEYOND)
+    return float(odds if inner else min(odds - _BEYOND, SURE - 1))
