@@ -115,3 +115,14 @@ def test_wrong_arguments_are_refused():
         find_damage(np.zeros((4, 4, 3), np.float32))
     with pytest.raises(InputError, match="start and stop"):
         find_damage(np.zeros((3, 4, 4, 3), np.float32), start=3, stop=2)
+
+
+def test_where_damage_is_rare_what_is_seen_again_is_a_thing():
+    frames = clip(9)
+    for k in (3, 4, 5):
+        frames[k, 40 + 2 * k : 50 + 2 * k, 50 + 9 * (k % 2) : 60 + 9 * (k % 2)] = 250
+    assert not find_damage(frames, least=4.5, strict=True)[0].any()
+    once, mask = planted(clip(9), 100)
+    found, damage = find_damage(once, least=4.5, strict=True)
+    assert (found & mask).sum() > 0.4 * mask.sum()
+    assert all(one.probability > 0.98 for one in damage)

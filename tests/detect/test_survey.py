@@ -76,6 +76,30 @@ def test_black_and_garbage_frames_in_a_shot_are_worthless():
     assert found.cuts == ()
 
 
+@pytest.mark.parametrize("kind", ["grey", "noise", "other"])
+def test_a_frame_that_does_not_belong_is_garbage_while_the_camera_moves(kind):
+    frames = glide(speed=2.5)
+    rng = np.random.default_rng(3)
+    strange = {
+        "grey": np.full_like(frames[0], 128),
+        "noise": np.clip(rng.normal(128, 60, frames[0].shape), 0, 255).astype(np.float32),
+        "other": glide(1, seed=9)[0],
+    }
+    for k in (12, 20):
+        frames[k] = strange[kind]
+    found = survey(frames)
+    assert found.worthless == found.corrupt_suspects == (12, 20)
+    assert found.cuts == ()
+
+
+def test_a_flash_that_saturates_is_no_garbage():
+    frames = glide()
+    frames[20] = np.clip(frames[20] * 1.4 + 60, 0, 255)
+    frames[30] = 252
+    found = survey(frames)
+    assert found.worthless == ()
+
+
 def test_black_before_the_first_shot_is_no_fault():
     frames = np.concatenate([np.zeros((5, 72, 96), np.float32), glide(20)])
     found = survey(frames)
@@ -123,6 +147,29 @@ def test_flicker_is_measured_and_its_gains_take_it_away():
     mended = shaken * found.gains[:, :1, None] + found.gains[:, 1:, None]
     jumps = [np.diff(clip.mean(axis=(1, 2))).std() for clip in (frames, shaken, mended)]
     assert jumps[2] < jumps[0] + 0.35 * (jumps[1] - jumps[0])
+
+
+@pytest.mark.parametrize("kind", ["slow", "switch", "fade", "flash"])
+def test_changes_of_light_that_are_meant_are_no_flicker(kind):
+    frames = glide(40, speed=0.5) * 0.8
+    time = np.arange(40)
+    light = {
+        "slow": 0.85 + 0.15 * np.sin(2 * np.pi * time / 40),
+        "switch": np.where(time < 20, 0.6, 1.0),
+        "fade": np.clip(time / 12, 0, 1),
+        "flash": np.where(time == 20, 1.25, 1.0),
+    }[kind]
+    found = survey((frames * light[:, None, None]).astype(np.float32))
+    assert not found.flicker["present"] and (found.gains == [1, 0]).all()
+
+
+def test_flicker_of_a_moving_clip_keeps_its_contrast():
+    frames = glide(40, speed=2.0) * 0.8
+    shaken = (frames * (1 + 0.06 * np.cos(np.pi * np.arange(40)))[:, None, None]).astype(np.float32)
+    found = survey(shaken)
+    assert found.flicker["present"]
+    mended = shaken * found.gains[:, :1, None] + found.gains[:, 1:, None]
+    assert np.square(mended - frames).mean() < 0.2 * np.square(shaken - frames).mean()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])

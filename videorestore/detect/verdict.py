@@ -42,9 +42,9 @@ class Forecast:
 
 def forecast(frames: FloatArray) -> Forecast:
     """The frame in the middle of two or four frames, by the trajectories through them; none may repeat another."""
-    times = np.arange(len(frames)) - (len(frames) - 1) / 2
+    times = np.arange(len(frames), dtype=np.float64) - (len(frames) - 1) / 2
     # The frame in question takes a step of its own between the two in the middle.
-    times += 0.5 * np.sign(times)
+    times = np.asarray(times + 0.5 * np.sign(times), np.float64)
     made = interpolate(frames, times, np.zeros(1))
     return Forecast(made.frames[0], made.sd[0].max(axis=2), True)
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from videorestore.clip import FloatArray
+from videorestore.clip import FloatArray, Mask
+from videorestore.detect.damage import LEAST, Damage, find_damage
+from videorestore.detect.verdict import SURE
 from videorestore.media.source import Source
 from videorestore.tasks.masks import SHORT, Masked, Spot
 from videorestore.tasks.scan import Scan, read_pixels
@@ -20,13 +22,35 @@ LIKELY = 3.0
 """A film is dirty from so many spots per frame on that have at least these log odds, judged by stretches of its
 longest shots."""
 
+LOWEST = -1.0
+"""Log odds that are enough on the dirtiest film."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedMasks:
-    """Damage that is found: all that is likely on a dirty film, only what is sure on a clean one."""
+    """Damage that is found: all that is likely on a dirty film, only what is sure on a clean one.
+
+    Attributes
+    ----------
+    noise_sd : float
+    rate : float
+        Spots per frame that stretches of the film have shown.
+    """
 
     noise_sd: float
-    dirty: bool
+    rate: float
+
+    @property
+    def dirty(self) -> bool:
+        """Whether damage is no exception."""
+        return self.rate >= DIRTY
+
+    @property
+    def least(self) -> float:
+        """Log odds that are asked for: the dirtier the film, the likelier is any spot damage."""
+        if not self.dirty:
+            return SURE
+        return float(max(LEAST - np.log(self.rate / DIRTY), LOWEST))
 
     @property
     def reach(self) -> int:
@@ -37,15 +61,13 @@ class SearchedMasks:
         """Damage may be anywhere."""
         return True
 
+    def search(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
+        """Masks and places of the damage of a shot."""
+        return find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        from videorestore.detect.damage import find_damage
-        from videorestore.detect.verdict import SURE
-
-        if self.dirty:
-            masks, found = find_damage(frames, noise_sd=self.noise_sd)
-        else:
-            masks, found = find_damage(frames, noise_sd=self.noise_sd, least=SURE, strict=True)
+        masks, found = self.search(frames)
         spots: list[list[Spot]] = [[] for _ in numbers]
         for damage in found:
             x, y, w, h = (int(v) for v in damage.box)
@@ -53,10 +75,8 @@ class SearchedMasks:
         return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
-def is_dirty(source: Source, found: Scan, progress: Progress = silent) -> bool:
-    """Whether a few stretches of the longest shots show damage again and again."""
-    from videorestore.detect.damage import find_damage
-
+def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
+    """The search that fits a clip, by what a few stretches of its longest shots show."""
     spots = frames = 0
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
@@ -66,7 +86,8 @@ def is_dirty(source: Source, found: Scan, progress: Progress = silent) -> bool:
         )
         spots += len(damage)
         frames += len(numbers)
-    return spots >= max(2.0, DIRTY * frames)
+    # One spot may be a mistake.
+    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=spots / frames if spots > 1 else 0.0)
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:

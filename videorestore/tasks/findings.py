@@ -83,8 +83,10 @@ def dropped(seen: Scan) -> list[dict[str, Any]]:
 
 def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:
     """Damaged places of all frames, window by window."""
-    from videorestore.detect.damage import REACH, find_damage
+    from videorestore.detect.damage import REACH
+    from videorestore.tasks.dirt import dirt
 
+    search = dirt(source, seen, progress)
     core = core_length(
         source.height,
         source.width,
@@ -102,11 +104,16 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
             continue
         frames = read_pixels(source, piece.read_start, piece.read_stop)
         frames = frames[[i - piece.read_start for i in numbers]]
-        _, spots = find_damage(np.nan_to_num(frames, nan=128.0), noise_sd=seen.noise.sd)
+        _, spots = search.search(np.nan_to_num(frames, nan=128.0))
         for spot in spots:
             number = numbers[spot.frame]
             if piece.start <= number < piece.stop:
-                yield {"frame": number, "kind": spot.kind, "box": [int(v) for v in spot.box]}
+                yield {
+                    "frame": number,
+                    "kind": spot.kind,
+                    "box": [int(v) for v in spot.box],
+                    "probability": round(spot.probability, 3),
+                }
     progress("looking for damage", total, total)
 
 

@@ -9,7 +9,7 @@ from videorestore.spatial.noise import Noise
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.denoise import stated_noise
-from videorestore.tasks.dirt import SearchedMasks, is_dirty
+from videorestore.tasks.dirt import dirt
 from videorestore.tasks.fill import resolve_insertions, time_gaps
 from videorestore.tasks.options import RestoreOptions, UpsampleOptions
 from videorestore.tasks.pipeline import Restoration, Steps
@@ -30,9 +30,8 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     noise = noise_to_remove(found, options, notes)
     masks = None
     if options.mend == "auto":
-        dirty = is_dirty(source, found, progress)
-        masks = SearchedMasks(noise_sd=found.sure_noise_sd, dirty=dirty)
-        if dirty:
+        masks = dirt(source, found, progress)
+        if masks.dirty:
             notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
         else:
             notes.append("mend: the film is not dirty, only what is surely damaged is mended")

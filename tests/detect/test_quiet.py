@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from videorestore.detect.quiet import quietest_sd
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("sd", [4, 15, 30])
+def test_noise_is_never_larger_than_the_bound(sd, channels):
+    y, x = np.mgrid[0:96, 0:128]
+    picture = 128 + 40 * np.sin(x / 9) * np.cos(y / 7) + 30 * (x > 64) * np.sin(1.9 * x)
+    rng = np.random.default_rng(1)
+    frames = picture[None, ..., None] + rng.normal(0, sd, (3, 96, 128, channels))
+    bound = quietest_sd(np.clip(np.rint(frames), 0, 255).astype(np.float32))
+    assert 0.85 * sd < bound < 1.5 * sd
+
+
+def test_a_clean_picture_with_a_flat_part_has_no_noise():
+    frames = np.full((2, 64, 64, 3), 90, np.float32)
+    frames[:, :, 32:] = np.random.default_rng(2).uniform(0, 255, (2, 64, 32, 3))
+    assert quietest_sd(frames) < 0.5
+
+
+def test_tiny_frames():
+    assert quietest_sd(np.zeros((2, 5, 7, 3), np.float32)) == 0.0
