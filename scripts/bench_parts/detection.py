@@ -53,19 +53,26 @@ class Tally:
 
 
 def faulty(frames: Frames, rng: np.random.Generator) -> tuple[Frames, dict[str, list[int]]]:
-    """Repeats, black and garbage frames in one clip."""
-    places = rng.permutation(np.arange(4, len(frames) - 4, 5))[:6]
+    """Repeats, black and garbage frames, and flashes, which are no fault, in one clip."""
+    kinds = ("repeats", "black", "snow", "grey", "half", "flash")
+    places = rng.permutation(np.arange(4, len(frames) - 4, 5))
     made = frames.copy()
-    truth: dict[str, list[int]] = {"repeats": [], "black": [], "garbage": []}
+    truth: dict[str, list[int]] = {kind: [] for kind in kinds}
     for number, k in enumerate(places):
-        kind = ("repeats", "black", "garbage")[number % 3]
+        kind = kinds[number % len(kinds)]
         truth[kind].append(int(k))
         if kind == "repeats":
             made[k] = made[k - 1]
         elif kind == "black":
             made[k] = rng.uniform(0, 6)
-        else:
+        elif kind == "snow":
             made[k] = np.clip(rng.normal(128, 60, made[k].shape), 0, 255)
+        elif kind == "grey":
+            made[k] = 128
+        elif kind == "half":
+            made[k, made.shape[1] // 2 :] = 128
+        else:
+            made[k] = np.clip(1.4 * made[k] + 50, 0, 255)
     return made, truth
 
 
@@ -125,7 +132,7 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
         Tables "frames" (precision and recall) and "pixels" (F, and the share of clean clips that is flagged).
     """
     rng = np.random.default_rng(1)
-    tallies = {name: Tally() for name in ("cuts", "repeats", "black", "garbage", "dropped")}
+    tallies = {name: Tally() for name in ("cuts", "repeats", "black", "garbage", "to fill", "dropped")}
     pixels: list[dict[str, Any]] = []
     shots = []
     for name, path in sources(clips):
@@ -137,7 +144,8 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
         found = survey(iter(spoilt))
         tallies["repeats"].add(found.duplicates, truth["repeats"])
         tallies["black"].add(found.black, truth["black"])
-        tallies["garbage"].add(found.corrupt_suspects, truth["garbage"])
+        tallies["garbage"].add(found.corrupt_suspects, truth["snow"] + truth["grey"] + truth["half"])
+        tallies["to fill"].add(found.worthless, [k for kind in truth if kind != "flash" for k in truth[kind]])
         lost = int(rng.integers(len(frames) // 3, 2 * len(frames) // 3))
         short = survey(iter(np.delete(frames, lost, axis=0)))
         tallies["dropped"].add([one.after for one in short.dropped], [lost - 1])
