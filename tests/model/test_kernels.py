@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import roots_jacobi
 
 from tests.reference import corp as corp_twin
 from tests.reference import gp as gp_twin
+from tests.reference import tour as tour_twin
 from videorestore.model import _corp_kernels, _kernels
 
 pytestmark = pytest.mark.kernel
@@ -35,8 +37,7 @@ def test_ratio_search_finds_the_least_loss():
     grid = np.linspace(np.log(1e-3), np.log(1e2), 400)
 
     def loss(j, ratio):
-        v = spectrum + ratio
-        return 0.5 * 11 * np.log((squares[j] / v).mean()) + 0.5 * np.log(v).sum()
+        return gp_twin.ratio_loss(squares[j], spectrum, ratio)
 
     ratio, phi = np.empty(3), np.empty(3)
     _kernels.search_ratio(squares, spectrum, low, high, ratio, phi)
@@ -72,26 +73,52 @@ def test_phases_are_the_eigenvalues_of_the_unitary_model(n):
         assert abs(np.exp(1j * (value - 0.4)) - 1) < 1e-9
         ahead = _corp_kernels.phase(theta + 1e-6, gamma.real.copy(), gamma.imag.copy())[0]
         assert (ahead - value) / 1e-6 == pytest.approx(slope, rel=1e-3)
-    assert np.unique(np.round(out, 9)).size == n and out.min() >= 0 and out.max() <= 2 * np.pi
+    np.testing.assert_allclose(np.sort(out), np.sort(corp_twin.unitary(gamma, 0.4)), atol=1e-8)
 
 
-def test_sequential_draws_stay_in_the_interval_and_apart():
+def test_sums_of_log_sines():
+    points = np.random.default_rng(0).uniform(size=9)
+    at = np.array([0.03, 0.5, points[4], 0.999])
+    out = np.empty(4)
+    _corp_kernels.log_sines(at, points, out)
+    np.testing.assert_allclose(out, [corp_twin.log_sines(t, points) for t in at], rtol=1e-9)
+    some = _corp_kernels.log_sine_sum(0.03, points, 5)
+    assert some == pytest.approx(corp_twin.log_sines(0.03, points[:5]), rel=1e-9)
+
+
+def test_draws_between_neighbours_follow_the_density():
+    points = np.array([0.1, 0.35, 0.8])
+    grid, share = corp_twin.between(points, 0.35, 0.8, 1.0, nodes=401)
+    assert _corp_kernels.mode_between(points, 3, 0.35, 0.8) == pytest.approx(grid[share.argmax()], abs=2e-3)
+    draws = _corp_kernels.draw_between(points, 0.35, 0.8, 1.0, 400, np.random.default_rng(0))
+    mean = share @ grid
+    sd = np.sqrt(share @ (grid - mean) ** 2)
+    assert abs(draws.mean() - mean) < 4 * sd / 20 and draws.std() == pytest.approx(sd, rel=0.15)
+    one = _corp_kernels.reject_between(points, 3, 0.8, 1.1, 1.0, np.random.default_rng(1))
+    assert one >= 0.8 or one <= 0.1
+
+
+def test_sequential_draws_have_the_moments_of_the_twin():
+    node, weight = roots_jacobi(16, 2.0, 2.0)
+    log_weight = np.log(weight) - 2.0 * np.log1p(-np.square(node))
     rng = np.random.default_rng(3)
-    node, weight = np.polynomial.legendre.leggauss(8)
-    x = np.empty(6)
-    x[0] = 0.97
-    _corp_kernels.sequential(x, 1.0, node, np.log(weight), rng)
-    assert (x >= 0).all() and (x < 1).all() and np.unique(x).size == 6
+    ours, slow = [], []
+    for _ in range(60):
+        x = np.empty(4)
+        x[0] = rng.random()
+        _corp_kernels.sequential(x, 1.0, node, log_weight, rng)
+        assert (x >= 0).all() and (x < 1).all() and np.unique(x).size == 4
+        ours.append(np.cos(2 * np.pi * (x[3] - x[:3])).mean())
+        y = corp_twin.sequential(4, 1.0, rng.random(4), nodes=2000)
+        slow.append(np.cos(2 * np.pi * (y[3] - y[:3])).mean())
+    spread = np.hypot(np.std(ours), np.std(slow)) / np.sqrt(60)
+    assert abs(np.mean(ours) - np.mean(slow)) < 4 * spread
 
 
 def test_mode_between_neighbours_has_no_slope():
     points = np.array([0.1, 0.35, 0.8])
     mode = _corp_kernels.mode_between(points, 3, 0.35, 0.8)
     assert abs((1 / np.tan(np.pi * (mode - points))).sum()) < 1e-5
-
-
-def _length(order, cost):
-    return sum(cost[a, b] for a, b in zip(order, np.roll(order, -1)))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -103,16 +130,24 @@ def test_tours_visit_all_and_only_get_shorter(seed):
     edges = pairs[np.argsort([cost[i, j] for i, j in pairs], kind="stable")]
     tour = _kernels.greedy_tour(edges, 9)
     assert sorted(tour) == list(range(9))
-    # The shortest edge of all is always taken.
-    place = np.argsort(tour)
-    assert abs(place[edges[0, 0]] - place[edges[0, 1]]) in (1, 8)
-    before = _length(tour, cost)
+    walked = {frozenset((int(a), int(b))) for a, b in zip(tour[:-1], tour[1:])}
+    assert walked == tour_twin.greedy_edges(edges, 9)
+    before = tour_twin.length(tour, cost)
     _kernels.shorten_tour(tour, cost, 50)
-    assert sorted(tour) == list(range(9)) and _length(tour, cost) <= before + 1e-12
+    assert sorted(tour) == list(range(9)) and tour_twin.length(tour, cost) <= before + 1e-12
     shuffled = rng.permutation(9)
-    before = _length(shuffled, cost)
+    before = tour_twin.length(shuffled, cost)
     _kernels.shorten_tour(shuffled, cost, 50)
-    assert sorted(shuffled) == list(range(9)) and _length(shuffled, cost) <= before
+    assert sorted(shuffled) == list(range(9)) and tour_twin.length(shuffled, cost) <= before
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_shortened_tour_of_few_points_is_nearly_the_shortest(seed):
+    points = np.random.default_rng(seed).normal(size=(7, 2))
+    cost = np.linalg.norm(points[:, None] - points[None], axis=2)
+    tour = np.arange(7)
+    _kernels.shorten_tour(tour, cost, 50)
+    assert tour_twin.length(tour, cost) <= 1.1 * tour_twin.shortest(cost)
 
 
 def test_tour_of_a_circle_is_the_circle():

@@ -221,11 +221,12 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_marginal(self, frames: Block) -> bool:
         """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
+        noise: Any = self.noise_var
         few = self.marginal is True or (self.marginal == "auto" and frames.shape[1] < FEW_DIMENSIONS)
-        if not few or not self.learn_x or np.ndim(self.noise_var) > 0:
+        if not few or not self.learn_x or np.ndim(noise) > 0:
             return False
         with one_thread():
-            found = fit_marginal(frames, self._options(self.noise_var))
+            found = fit_marginal(frames, self._options(noise))
         if found is None:
             return False
         self.marginal_, fit = found

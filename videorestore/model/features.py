@@ -18,6 +18,8 @@ from videorestore.model.groups import Array, Group, Indices
 SAMPLES = 8192
 REACH = {"se": 6.0, "matern32": 13.0, "matern52": 10.0}
 """Lengths after which a correlation is below 1e-7 or so."""
+TAIL = 0.005
+"""Share of the noise variance that the harmonics left out may have; it comes out as so much less noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +204,7 @@ def plan(
     """Harmonics that serve every alpha between the two given, or None if more than ``limit`` features."""
     low, high = alpha
     period = 1.0 if periodic else 1.0 + REACH[kernel] / np.sqrt(2 * low)
-    allowed = float(np.clip(0.03 * ratio, 1e-7, 3e-3))
+    allowed = float(np.clip(TAIL * ratio, 1e-7, 3e-3))
     most = min((limit - 1) // 2, SAMPLES // 4)
     if most < 1:
         return None

@@ -55,7 +55,8 @@ def optimise(
                 theta,
                 method=options.optimizer,
                 max_iter=limit,
-                tolerance=tolerance,
+                # Steps in harmonics are cheap: go on until the positions rest, too.
+                tolerance=0.1 * tolerance if cheap.kind == "harmonics" else tolerance,
                 free=free,
                 callback=tell,
             )
