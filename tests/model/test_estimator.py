@@ -71,6 +71,20 @@ def test_shapes(shape):
     assert (model.embedding_ > 0).all() and (model.embedding_ < 1).all()
 
 
+@pytest.mark.parametrize("shape", [(30, 1), (25, 2), (4, 3)])
+def test_shapes_with_positions_integrated_out(shape):
+    rng = np.random.default_rng(0)
+    n, d = shape
+    y = np.sin(np.linspace(0, 3, n)[:, None] * rng.uniform(0.5, 2, d)) + 0.05 * rng.normal(size=(n, d))
+    y[-1] = y[0]
+    if d > 1:
+        y[1, 0] = np.nan
+    model = ElectroGP().fit(y)
+    mean, sd = model.inverse_transform(model.embedding_, return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(sd).all() and np.isfinite(model.log_posterior_)
+    assert model.embedding_[0] == model.embedding_[-1]
+
+
 def _bad(rows=None, columns=None, value=np.nan):
     _, _, y = planted(12, 6)
     if rows is not None:
@@ -109,6 +123,10 @@ def test_bad_frames_are_refused_with_a_remedy(frames, words):
         {"init": np.zeros(12)},
         {"optimizer": "newton"},
         {"noise_var": -1.0},
+        {"noise_floor": 0.0},
+        {"max_iter": 0},
+        {"n_groups": 0},
+        {"marginal": "perhaps"},
     ],
 )
 def test_bad_options_are_refused(options):

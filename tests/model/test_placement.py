@@ -5,6 +5,7 @@ from tests.model.planted import planted
 from tests.reference import gp as twin
 from videorestore.errors import InputError
 from videorestore.model import ElectroGP
+from videorestore.model.imputation import expectation_maximisation
 from videorestore.model.placement import effective_size
 
 
@@ -83,11 +84,24 @@ def test_methods_agree_within_the_sd(loose):
         assert (np.abs(model.impute(partial, method) - by_map)[missing] < sd[missing]).all()
 
 
+def test_em_climbs_each_pixels_own_posterior():
+    """Two places with different means: the heavier one wins where they are apart, both count where they meet."""
+    mean = np.array([[0.0, 0.0], [5.0, 0.5]])
+    variance = np.full((2, 2), 0.25)
+    value = expectation_maximisation(np.log([0.7, 0.3]), mean, variance)
+    assert value[0] == pytest.approx(0.0, abs=1e-3) and 0.05 < value[1] < 0.25
+    grid = np.linspace(-1, 1, 20001)
+    density = 0.7 * np.exp(-2 * grid**2) + 0.3 * np.exp(-2 * (grid - 0.5) ** 2)
+    assert value[1] == pytest.approx(grid[density.argmax()], abs=1e-3)
+
+
 def test_sampling_is_repeatable(loose):
     model, partial, *_ = loose
     one = model.sample_placement(partial[0], 50, random_state=4)
     other = model.sample_placement(partial[0], 50, random_state=4)
     np.testing.assert_array_equal(one.x, other.x)
+    np.testing.assert_array_equal(np.asarray(one), one.x)
+    assert len(one) == 50 and list(one)[3] == one[3]
 
 
 def test_score_prefers_frames_of_the_curve(loose):

@@ -31,6 +31,11 @@ def check_options(options: Options, n: int) -> None:
             )
     elif np.shape(options.init) != (n,) or not np.isfinite(options.init).all():
         raise InputError(f"init positions must be {n} finite numbers, got shape {np.shape(options.init)}")
+    for name in ("max_iter", "n_groups", "n_neighbors"):
+        if getattr(options, name) < 1:
+            raise InputError(f"{name} must be at least 1, got {getattr(options, name)}")
+    if not 0 < options.noise_floor < 1:
+        raise InputError(f"noise_floor must be between 0 and 1, got {options.noise_floor}")
     if options.noise_var is not None and not np.all(np.asarray(options.noise_var) > 0):
         raise InputError("noise_var must be above 0; leave it out to have it estimated")
 

@@ -222,6 +222,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_marginal(self, frames: Block) -> bool:
         """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
         noise: Any = self.noise_var
+        if self.marginal not in ("auto", True, False):
+            raise InputError(f"marginal must be 'auto', True or False, got {self.marginal!r}")
         few = self.marginal is True or (self.marginal == "auto" and frames.shape[1] < FEW_DIMENSIONS)
         if not few or not self.learn_x or np.ndim(noise) > 0:
             return False
