@@ -382,7 +382,7 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         else:
             # The more the codec took of the high frequencies, the more blocks are frozen and seem to have less.
             taken = min(middle[1] / far_high[0.5], 1.6)
-            sd = far_high[0.5] * taken * float(np.clip(0.45 + 0.5 * taken, 1.0, 1.2))
+            sd = far_high[0.5] * taken * float(np.clip(0.2 + 0.8 * taken, 1.0, 1.2))
         low, top = 0.7 * sd, 1.3 * sd
     else:
         sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])

@@ -47,10 +47,12 @@ _Result = TypeVar("_Result")
 _SMALLEST = 16
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
-_OPTIMISM = 1.9
+_OPTIMISM, _CODED_OPTIMISM = 2.0, 2.3
 """The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
-_LEVEL_DOUBT = 0.6
+_LEVEL_DOUBT = 0.5
 """Part of the squared width of the noise level's interval that adds to the variance (measured)."""
+_CODEC_LOSS = 4.0
+"""Variance of what a codec took of the picture itself, at the least (measured)."""
 CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
 """Variance of coded chroma noise by frequency, as assumed: the higher, the more of it is quantised away (measured)."""
 
@@ -248,8 +250,9 @@ def _denoise(
         # all of the gain is what was measured.
         remaining = remaining * np.sqrt(own / np.maximum(variance[start:stop], np.float32(1e-9)))
     mean, total = layout.image(result[start:stop], remaining, chroma)
-    doubtful = np.float32(_LEVEL_DOUBT * (noise.high - noise.low) ** 2)
-    return mean, np.sqrt(np.float32(_OPTIMISM) * total + doubtful)
+    doubtful = _LEVEL_DOUBT * (noise.high - noise.low) ** 2 + (_CODEC_LOSS if noise.codec else 0.0)
+    optimism = _CODED_OPTIMISM if noise.codec else _OPTIMISM
+    return mean, np.sqrt(np.float32(optimism) * total + np.float32(doubtful))
 
 
 def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
