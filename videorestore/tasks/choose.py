@@ -15,7 +15,7 @@ from videorestore.errors import InputError
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
-from videorestore.tasks.options import Common
+from videorestore.tasks.options import Common, UpsampleOptions
 from videorestore.tasks.risk import estimated_mse
 from videorestore.tasks.scan import Scan, shrink
 from videorestore.tasks.work import Progress, silent
@@ -37,6 +37,10 @@ error below this share of the noise counts as that share."""
 
 FEWEST = 3
 """Frames without which there is no curve at all."""
+
+CLOSER_LEAD = 1.5
+"""By how many dB the curve must lead on hidden frames to make the frames between all frames: these have neighbours at
+half the distance, from which motion gains more than the curve does."""
 
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
@@ -109,14 +113,15 @@ def choose(
     for step, k in enumerate(tested):
         progress("trying the models on hidden frames", step, len(tested))
         trials[k] = hide_frames(source, found, good[k], engines, noise)
-    picks = {k: fixed or _better(t) for k, t in trials.items()}
+    lead = CLOSER_LEAD if isinstance(options, UpsampleOptions) else 0.0
+    picks = {k: fixed or better(t, lead) for k, t in trials.items()}
     risks: dict[int, dict[str, float]] = {}
     if job == "denoise" and fixed is None and noise.sd > 0:
         for step, k in enumerate(tested):
             progress("trying the models on the noise", step, len(tested))
             risks[k] = denoising_risks(source, good[k], noise)
-            lead = CURVE_LEAD * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
-            picks[k] = "curve" if risks[k]["curve"] < risks[k]["motion"] - lead else "motion"
+            margin = CURVE_LEAD * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
+            picks[k] = "curve" if risks[k]["curve"] < risks[k]["motion"] - margin else "motion"
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
@@ -171,8 +176,9 @@ def _centre(picture: FloatArray, side: int) -> FloatArray:
     return picture[top : top + side, left : left + side]
 
 
-def _better(trial: Trial) -> str:
-    return "curve" if trial.psnr("curve") > trial.psnr("motion") else "motion"
+def better(trial: Trial, lead: float) -> str:
+    """The model to take, given by how many dB the curve must lead on hidden frames."""
+    return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
 
 
 def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
