@@ -44,6 +44,16 @@ def test_planted_motion_is_found_to_a_fraction_of_a_pixel(move):
     assert there.consistency[inner].mean() < 0.1 and there.residual[inner].mean() < 3
 
 
+def test_fine_flow_follows_small_things():
+    frames = translating([(0, 0), (0, 0)], shape=(72, 96), finest=0.3)
+    frames[0, 20:50:6, 20:26] = frames[1, 20:50:6, 22:28] = 255.0
+    lumas = luma(frames[0]), luma(frames[1])
+    errors = [
+        np.abs(medium_flow(*lumas, fine=fine)[20:50:6, 21:25, 0] - 2.0).mean() for fine in (False, True)
+    ]
+    assert errors[1] < errors[0]
+
+
 def test_what_leaves_the_frame_is_occluded():
     frames = translating([(0, 0), (6, 0)], shape=(48, 64))
     there, _ = pair(frames[0], frames[1])

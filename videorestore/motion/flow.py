@@ -26,6 +26,9 @@ Bytes = NDArray[np.uint8]
 _SMALLEST = 32
 _BOX = (7, 7)
 _MARGIN = 24  # pixels around a place with another start in which the flow is sought anew
+_SMALL = (
+    65536  # pixels of a frame that is small: flow at its full resolution is cheap, and half of it is coarse
+)
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
 
 
@@ -69,13 +72,16 @@ def fast_flow(first: Bytes, second: Bytes) -> Floats:
     return _padded(first, second, None, lambda: cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST))
 
 
-def medium_flow(first: Bytes, second: Bytes, *, start: Floats | None = None) -> Floats:
-    """Careful flow ``(h, w, 2)`` between two lumas ``(h, w)`` uint8, from ``start`` (h, w, 2) where given."""
-    return _padded(first, second, start, _medium)
+def medium_flow(first: Bytes, second: Bytes, *, start: Floats | None = None, fine: bool = False) -> Floats:
+    """Careful flow ``(h, w, 2)`` between two lumas ``(h, w)`` uint8, from ``start`` (h, w, 2) where given.
+
+    The last step is made at half the resolution, and with ``fine`` at the full one, at about three times the cost.
+    """
+    return _padded(first, second, start, _fine if fine else _medium)
 
 
 def pair(
-    first: NDArray[np.generic], second: NDArray[np.generic], *, seeded: bool = True
+    first: NDArray[np.generic], second: NDArray[np.generic], *, seeded: bool = True, fine: bool | None = None
 ) -> tuple[Flow, Flow]:
     """Careful flows between two frames ``(h, w, c)``, there and back, each judged by the other.
 
@@ -84,17 +90,20 @@ def pair(
     first, second : (h, w, c) arrays on the 0..255 scale
     seeded : bool
         Look for large motion where the flow leaves something unexplained.
+    fine : bool, optional
+        Flow at the full resolution; by default in small frames, where half of it loses most.
     """
     lumas = luma(first), luma(second)
-    flows = medium_flow(*lumas), medium_flow(*lumas[::-1])
+    fine = lumas[0].size <= _SMALL if fine is None else fine
+    flows = medium_flow(*lumas, fine=fine), medium_flow(*lumas[::-1], fine=fine)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
     if not seeded or max(_unexplained(r) for r in residuals) <= _NEEDED:
         return judged
     starts = seeds(first, second, flows, residuals)
     better = (
-        _best_of(*lumas, flows[0], residuals[0], starts[0]),
-        _best_of(*lumas[::-1], flows[1], residuals[1], starts[1]),
+        _best_of(*lumas, flows[0], residuals[0], starts[0], fine),
+        _best_of(*lumas[::-1], flows[1], residuals[1], starts[1], fine),
     )
     if better[0] is flows[0] and better[1] is flows[1]:
         return judged
@@ -146,15 +155,18 @@ class FlowCache:
         Working frames on the 0..255 scale. They are read only.
     seeded : bool
         Whether careful flows look for large motion.
+    fine : bool, optional
+        Careful flows at the full resolution; by default in small frames.
 
     Notes
     -----
     Keys are pairs of frame numbers in the window. Several threads may ask at once.
     """
 
-    def __init__(self, frames: NDArray[np.generic], *, seeded: bool = True) -> None:
+    def __init__(self, frames: NDArray[np.generic], *, seeded: bool = True, fine: bool | None = None) -> None:
         self.frames = frames
         self.seeded = seeded
+        self.fine = fine
         self._lumas: dict[int, Bytes] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
@@ -178,7 +190,7 @@ class FlowCache:
         """The careful `Flow` from frame ``start`` to frame ``end``."""
         with self._lock("careful", min(start, end), max(start, end)):
             if (start, end) not in self._careful:
-                both = pair(self.frames[start], self.frames[end], seeded=self.seeded)
+                both = pair(self.frames[start], self.frames[end], seeded=self.seeded, fine=self.fine)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 
@@ -214,7 +226,9 @@ def _unexplained(residual: Floats) -> float:
     return float(np.percentile(np.minimum(residual, 40.0), 99.5))
 
 
-def _best_of(first: Bytes, second: Bytes, flow: Floats, residual: Floats, start: Floats | None) -> Floats:
+def _best_of(
+    first: Bytes, second: Bytes, flow: Floats, residual: Floats, start: Floats | None, fine: bool
+) -> Floats:
     """A flow, replaced by what is found from ``start`` where that leaves 5 % less of its residual."""
     boxes = [] if start is None else _changed(flow, start)
     if start is None or not boxes:
@@ -222,7 +236,7 @@ def _best_of(first: Bytes, second: Bytes, flow: Floats, residual: Floats, start:
     flow, residual = flow.copy(), residual.copy()
     for box in boxes:
         a, b, seed, old = first[box], second[box], start[box], residual[box]
-        other = medium_flow(a, b, start=seed)
+        other = medium_flow(a, b, start=seed, fine=fine)
         remaining = block_residual(a, b, other)
         # On a small thing the flow may have slipped off its start again.
         slipped = block_residual(a, b, seed)
@@ -270,6 +284,13 @@ def _medium() -> cv2.DISOpticalFlow:
     estimator.setPatchStride(3)
     estimator.setGradientDescentIterations(12)
     estimator.setVariationalRefinementIterations(4)
+    return estimator
+
+
+def _fine() -> cv2.DISOpticalFlow:
+    estimator = _medium()
+    estimator.setFinestScale(0)
+    estimator.setPatchStride(4)
     return estimator
 
 

@@ -24,7 +24,7 @@ from videorestore.motion.warp import Floats
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
-_QUALITIES = ("fast", "default", "best")
+_FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,8 @@ def interpolate(
     targets : (m,) float64
         Times asked for. A time of a given frame returns that frame; beyond the ends the nearest one is repeated.
     quality : {"fast", "default", "best"}
-        ``fast`` follows straight paths and looks for no large motion.
+        ``fast`` follows straight paths and looks for no large motion. ``best`` finds the flow at the full resolution
+        in frames of any size, ``default`` in small ones only.
     cache : FlowCache, optional
         Of the same frames, to share flows with other work.
 
@@ -95,7 +96,7 @@ def interpolate(
     window = _Window(
         frames=np.asarray(frames, dtype=np.float32),
         times=at,
-        cache=cache if cache is not None else FlowCache(frames, seeded=not fast),
+        cache=cache if cache is not None else FlowCache(frames, seeded=not fast, fine=_FINE[quality]),
         curved=not fast,
     )
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
@@ -121,10 +122,8 @@ def _check(
         raise InputError(
             "times must be finite and rise from frame to frame; sort the frames and drop repeats."
         )
-    if quality not in _QUALITIES:
-        raise InputError(
-            f"quality must be one of {', '.join(_QUALITIES)}, got {quality!r}; choose one of these."
-        )
+    if quality not in _FINE:
+        raise InputError(f"quality must be one of {', '.join(_FINE)}, got {quality!r}; choose one of these.")
 
 
 def _frame(window: _Window, target: float) -> tuple[Floats, Floats]:
