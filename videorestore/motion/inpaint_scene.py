@@ -145,7 +145,8 @@ class Scene:
         return there, np.exp(-miss * miss)
 
     def _vectors(self, level: int, i: int, j: int) -> FloatArray:
-        vectors = medium_flow(luma(self.filled(level, i)[0]), luma(self.filled(level, j)[0]))
+        here, there = (luma(self.filled(level, k)[0]) for k in (i, j))
+        vectors = medium_flow(here, there, fine=True)
         blind = self.deep(i) & ~self.bridge(i)[1] if not self.whole[i] else None
         if blind is None or not blind.any():
             return vectors
