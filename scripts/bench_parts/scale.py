@@ -1,92 +1,345 @@
-"""Memory and time against length and size, and what two workers gain.
+"""Time and memory against length and size, limits kept, two workers, estimates, and runs that are killed.
 
     python scripts/bench_parts/scale.py [--quick]
 
-Synthetic clips (a texture that drifts, with noise) are written by ffmpeg and denoised by the command line in a
-process of its own, whose peak memory the record reports.
+Synthetic clips (a moving test picture with noise) go through the command line in processes of their own. Memory is
+the largest sum of resident memory over all processes of a run, encoders included, looked at every 20 ms (pages that
+several processes share count for each of them); time is wall clock, CPU time is that of all processes.
+The gain of two workers means something on two idle cores only.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import os
+import random
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import imageio_ffmpeg
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+MB = 1e6
+FAST = ("--model", "motion", "--quality", "fast")
 
 
-def make_clip(path: Path, width: int, height: int, frames: int) -> None:
+def make_clip(path: Path, width: int, height: int, frames: int) -> Path:
     """A moving test picture with noise, encoded so that decoding costs what it costs in real files."""
     source = f"testsrc2=size={width}x{height}:rate=25,noise=alls=12:allf=t"
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", "-f", "lavfi", "-i", source]
-    command += ["-frames:v", str(frames), "-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", str(path)]
-    subprocess.run(command, check=True)
+    command += ["-frames:v", str(frames), "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"]
+    subprocess.run([*command, "-pix_fmt", "yuv420p", str(path)], check=True)
+    return path
 
 
-def run(clip: Path, *arguments: str) -> dict[str, Any]:
-    """One run of the command line; wall clock, peak memory."""
-    output = clip.with_suffix(".out.mkv")
-    command = [
-        sys.executable,
-        "-m",
-        "videorestore",
-        *arguments[:1],
-        str(clip),
-        "-o",
-        str(output),
-        *arguments[1:],
+def family(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    found = [pid]
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
+            for child in children:
+                found += family(int(child))
+    except OSError:
+        pass
+    return found
+
+
+def resident(pid: int) -> int:
+    """Resident memory of a process in bytes."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes that the files of a folder take, those without a name not counted."""
+    total = 0
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+class Watch(threading.Thread):
+    """Looks at a process family while it lives."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.process, self.folder = process, folder
+        self.peak = self.disk = 0
+        self.ends: dict[int, float] = {}
+
+    def run(self) -> None:
+        start = folder_bytes(self.folder)
+        while self.process.poll() is None:
+            self.peak = max(self.peak, sum(resident(p) for p in family(self.process.pid)))
+            self.disk = max(self.disk, folder_bytes(self.folder) - start)
+            time.sleep(0.02)
+
+
+def command_line(verb: str, clip: Path, output: Path, options: Sequence[str]) -> list[str]:
+    """The words of a run."""
+    words = [sys.executable, "-m", "videorestore", verb, str(clip)]
+    words += [] if verb == "inspect" else ["-o", str(output), "-y"]
+    return [*words, *options, "--json", "--progress", "none"]
+
+
+def run(verb: str, clip: Path, *options: str) -> dict[str, Any]:
+    """One run: seconds, CPU seconds, peak memory and disk, and its record without the frames."""
+    with tempfile.TemporaryDirectory(dir=clip.parent) as folder:
+        output = Path(folder) / "out.mkv"
+        before = os.times()
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command_line(verb, clip, output, options),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        watch = Watch(process, Path(folder))
+        watch.start()
+        text, errors = process.communicate()
+        elapsed = time.monotonic() - started
+        watch.join()
+        after = os.times()
+    if process.returncode not in (0, 5):
+        raise RuntimeError(errors.strip())
+    record = json.loads(text)
+    record.pop("frames", None)
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return {
+        "seconds": round(elapsed, 2),
+        "cpu_s": round(cpu, 2),
+        "peak_mb": round(watch.peak / MB),
+        "disk_mb": round(watch.disk / MB, 1),
+        "record": record,
+    }
+
+
+def figures(result: dict[str, Any]) -> dict[str, Any]:
+    """What is shown of a run."""
+    return {k: result[k] for k in ("seconds", "cpu_s", "peak_mb")}
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """Slope of the straight line through logarithms."""
+    return round(float(np.polyfit(np.log(x), np.log(y), 1)[0]), 3)
+
+
+def growth_in_frames(folder: Path, quick: bool) -> dict[str, Any]:
+    """Memory and time against length, at a small size."""
+    rows = []
+    for n in (200, 400, 1200) if quick else (200, 400, 800, 1600, 3200, 4000):
+        result = run("denoise", make_clip(folder / "n.mkv", 128, 96, n), *FAST, "--max-memory", "2G")
+        rows.append({"frames": n, **figures(result)})
+    x = [r["frames"] for r in rows]
+    by_length = {r["frames"]: r["peak_mb"] for r in rows}
+    return {
+        "rows": rows,
+        "time_exponent": exponent(x, [r["seconds"] for r in rows]),
+        "cpu_exponent": exponent(x, [r["cpu_s"] for r in rows]),
+        "cpu_exponent_of_the_longest": exponent(x[-2:], [r["cpu_s"] for r in rows[-2:]]),
+        "memory_exponent": exponent(x, [r["peak_mb"] for r in rows]),
+        "memory_longest_to_400": round(by_length[x[-1]] / by_length[400], 3),
+    }
+
+
+def growth_in_size(folder: Path, quick: bool) -> dict[str, Any]:
+    """Memory and time against the size of the frames, without a limit."""
+    sizes = ((426, 240), (640, 360)) if quick else ((426, 240), (640, 360), (1280, 720), (1920, 1080))
+    rows = []
+    for width, height in sizes:
+        clip = make_clip(folder / "s.mkv", width, height, 8 if quick else 24)
+        result = run("denoise", clip, *FAST)
+        rows.append({"size": f"{width}x{height}", "megapixels": width * height / 1e6, **figures(result)})
+    x = [r["megapixels"] for r in rows]
+    return {
+        "rows": rows,
+        "cpu_exponent": exponent(x, [r["cpu_s"] for r in rows]),
+        "memory_exponent": exponent(x, [r["peak_mb"] for r in rows]),
+    }
+
+
+def limits(folder: Path, quick: bool) -> list[dict[str, Any]]:
+    """Peak memory against ``--max-memory``."""
+    cases: list[tuple[str, int, int, int, tuple[str, ...], int]] = [
+        ("denoise", 1280, 720, 12, FAST, 2000),
     ]
-    command += ["-y", "--json", "--progress", "none"]
+    if not quick:
+        cases = [
+            ("denoise", 1920, 1080, 24, FAST, 3000),
+            ("denoise", 3840, 2160, 8, FAST, 5000),
+            ("upsample", 1920, 1080, 8, ("--factor", "2", *FAST), 5000),
+            ("denoise", 640, 480, 200, ("--model", "curve"), 1000),
+        ]
+    rows = []
+    for verb, width, height, frames, options, limit in cases:
+        clip = make_clip(folder / "l.mkv", width, height, frames)
+        result = run(verb, clip, *options, "--max-memory", f"{limit}M")
+        rows.append(
+            {
+                "verb": " ".join((verb, *options)),
+                "size": f"{width}x{height}",
+                "frames": frames,
+                "limit_mb": limit,
+                **figures(result),
+                "kept": result["peak_mb"] <= limit,
+                "said": "; ".join(n for n in result["record"].get("notes", []) if "max-memory" in n),
+            }
+        )
+    return rows
+
+
+def two_workers(folder: Path, quick: bool) -> dict[str, Any]:
+    """What a second worker gains; the rest is what Amdahl leaves."""
+    clip = make_clip(folder / "w.mkv", 480, 360, 96 if quick else 288)
+    one, two = (run("denoise", clip, *FAST, "--jobs", str(jobs)) for jobs in (1, 2))
+    gain = one["seconds"] / two["seconds"]
+    return {
+        "rows": [{"jobs": 1, **figures(one)}, {"jobs": 2, **figures(two)}],
+        "gain": round(gain, 2),
+        "serial_share_by_amdahl": round(2 / gain - 1, 3),
+        "cpu_of_two_to_one": round(two["cpu_s"] / one["cpu_s"], 3),
+    }
+
+
+def estimates(folder: Path, quick: bool) -> list[dict[str, Any]]:
+    """What ``--dry-run`` says against what came: ratios of estimate to reality."""
+    cases = [
+        ("denoise", 320, 240, 96, FAST),
+        ("upsample", 320, 240, 48, ("--factor", "2", "--model", "motion")),
+        ("denoise", 160, 120, 80, ("--model", "curve", "--codec", "ffv1")),
+    ]
+    rows = []
+    for verb, width, height, frames, options in cases[: 2 if quick else 3]:
+        clip = make_clip(folder / "e.mkv", width, height, frames)
+        said = run(verb, clip, *options, "--jobs", "2", "--dry-run")["record"]["estimate"]
+        result = run(verb, clip, *options, "--jobs", "2")
+        rows.append(
+            {
+                "verb": " ".join((verb, *options)),
+                "size": f"{width}x{height}",
+                "time_ratio": round(said["time_s"] / result["seconds"], 2),
+                "memory_ratio": round(said["memory_mb"] / result["peak_mb"], 2),
+                "disk_ratio": round(said["disk_mb"] / max(result["disk_mb"], 0.1), 2),
+            }
+        )
+    return rows
+
+
+def killed(folder: Path, quick: bool) -> dict[str, Any]:
+    """``kill -9`` at random moments, resumed: the pixels must be those of an undisturbed run.
+
+    Every other time the whole family is killed, else only the process that the user sees.
+    """
+    from videorestore.media import read
+
+    clip = make_clip(folder / "k.mkv", 160, 120, 240)
+    options = (*FAST, "--codec", "ffv1", "--jobs", "2", "--max-memory", "400M")
+
+    def start(output: Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command_line("denoise", clip, output, options),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+    whole = folder / "whole.mkv"
     started = time.monotonic()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    elapsed = time.monotonic() - started
-    if done.returncode not in (0, 5):
-        raise RuntimeError(done.stderr.strip())
-    record = json.loads(done.stdout)
-    output.unlink(missing_ok=True)
-    return {"seconds": round(elapsed, 2), "peak_mb": record["peak_memory_mb"]}
+    if start(whole).wait():
+        raise RuntimeError("the undisturbed run failed")
+    length = time.monotonic() - started
+    expected = np.asarray(read(whole).frames)
+    moments = random.Random(5)
+    equal = went_on = 0
+    count = 3 if quick else 10
+    for trial in range(count):
+        output = folder / f"killed{trial}.mkv"
+        process = start(output)
+        time.sleep(moments.uniform(0.05, 0.95) * length)
+        if trial % 2:
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        went_on += any(output.with_name(output.name + ".work").glob("0*.json"))
+        if start(output).wait():
+            raise RuntimeError("a run that goes on failed")
+        equal += np.array_equal(np.asarray(read(output).frames), expected)
+        output.unlink()
+    return {
+        "killed": count,
+        "with_finished_pieces": went_on,
+        "equal": equal,
+        "undisturbed_s": round(length, 1),
+    }
 
 
-def slope(points: list[tuple[float, float]]) -> float:
-    """Exponent of growth between the first and the last point."""
-    (x0, y0), (x1, y1) = points[0], points[-1]
-    return round(math.log(y1 / y0) / math.log(x1 / x0), 3)
+def long_clips(folder: Path, quick: bool) -> list[dict[str, Any]]:
+    """Many frames of next to no size: what grows with their number alone."""
+    rows = []
+    clip_of = {
+        n: make_clip(folder / f"long{n}.mkv", 48, 36, n) for n in ((500, 2000) if quick else (2000, 20000))
+    }
+    for verb, options in (
+        ("inspect", ()),
+        ("denoise", FAST),
+        ("restore", FAST),
+    ):
+        for n, clip in clip_of.items():
+            result = run(verb, clip, *options)
+            rows.append(
+                {"verb": verb, "frames": n, **figures(result), "ms_per_frame": 1e3 * result["cpu_s"] / n}
+            )
+    return rows
 
 
-def main(quick: bool = False) -> dict[str, Any]:
-    """Measure growth in frames, growth in size, and the gain of two workers."""
-    lengths = (100, 400) if quick else (200, 400, 800, 1600, 3200)
-    sizes = ((320, 240), (640, 360)) if quick else ((320, 240), (640, 360), (1280, 720), (1920, 1080))
-    verb = ("denoise", "--model", "motion", "--quality", "fast", "--max-memory", "1500M")
-    result: dict[str, Any] = {"frames": [], "sizes": [], "workers": []}
+PARTS = {
+    "growth_in_frames": growth_in_frames,
+    "growth_in_size": growth_in_size,
+    "limits": limits,
+    "two_workers": two_workers,
+    "estimates": estimates,
+    "killed": killed,
+    "long_clips": long_clips,
+}
+
+
+def main(quick: bool = False, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Measure all parts, or some of them by name."""
+    result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for n in lengths:
-            clip = Path(folder) / f"n{n}.mkv"
-            make_clip(clip, 320, 240, n)
-            result["frames"].append({"frames": n, **run(clip, *verb)})
-        for width, height in sizes:
-            clip = Path(folder) / f"s{width}.mkv"
-            make_clip(clip, width, height, 48)
-            result["sizes"].append({"width": width, "height": height, **run(clip, *verb)})
-        clip = Path(folder) / "workers.mkv"
-        make_clip(clip, 480, 360, 160)
-        for jobs in (1, 2):
-            result["workers"].append({"jobs": jobs, **run(clip, *verb, "--jobs", str(jobs))})
-    rows = result["frames"]
-    result["time_exponent_in_frames"] = slope([(r["frames"], r["seconds"]) for r in rows])
-    result["memory_exponent_in_frames"] = slope([(r["frames"], r["peak_mb"]) for r in rows])
-    result["gain_of_two_workers"] = round(
-        result["workers"][0]["seconds"] / result["workers"][1]["seconds"], 2
-    )
+        # Kernels are compiled before anything is measured.
+        run("denoise", make_clip(Path(folder) / "warm.mkv", 96, 64, 24), *FAST)
+        for name, part in PARTS.items():
+            if only and name not in only:
+                continue
+            place = Path(folder) / name
+            place.mkdir()
+            started = time.monotonic()
+            result[name] = part(place, quick)
+            print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+            shutil.rmtree(place, ignore_errors=True)
     return result
 
 
 if __name__ == "__main__":
-    print(json.dumps(main("--quick" in sys.argv), indent=1))
+    names = [a for a in sys.argv[1:] if not a.startswith("-")]
+    print(json.dumps(main("--quick" in sys.argv, names), indent=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +17,9 @@ from videorestore.media.source import Counting, FrameIndex, Source, even_times
 from videorestore.media.timing import rate_of
 
 GOOD: Status = "good"
+
+_KEPT = 32 << 20
+"""Bytes of a mapped file that are read before its pages are given back."""
 
 
 def array_format(dtype: np.dtype[Any], channels: int) -> PixelFormat:
@@ -78,6 +82,7 @@ class ArraySource(Source):
             raise InputError(f"{name} must be uint8, uint16 or float in 0..1, got {array.dtype}; convert it.")
         self.path = path
         self._array = array
+        self._mapped: mmap.mmap | None = None
         self.height, self.width = int(array.shape[1]), int(array.shape[2])
         self._format = array_format(array.dtype, int(array.shape[3]))
         if times is None:
@@ -105,7 +110,9 @@ class ArraySource(Source):
                 f"{path} must be an array saved by NumPy, got: {str(error).splitlines()[0]}; save it again."
             ) from error
         try:
-            return cls(array, fps=fps, path=path)
+            source = cls(array, fps=fps, path=path)
+            source._mapped = getattr(array, "_mmap", None)
+            return source
         except InputError as error:
             raise MediaReadError(str(error)) from error
 
@@ -121,6 +128,7 @@ class ArraySource(Source):
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         n = len(self._array)
+        read = 0
         for k in range(start, n if stop is None else min(stop, n)):
             picture = np.asarray(self._array[k])
             if picture.dtype != self._format.dtype:
@@ -129,6 +137,16 @@ class ArraySource(Source):
             yield Frame(
                 planes=planes, format=self._format, index=k, time=self._times[k], duration=self._durations[k]
             )
+            read += picture.nbytes
+            if read > _KEPT:
+                self._let_go()
+                read = 0
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Give back the pages of a mapped file: they count as memory of this process and can be read again."""
+        if self._mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def facts(self) -> dict[str, Any]:
         return {

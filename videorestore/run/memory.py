@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import threading
 from pathlib import Path
 
 from videorestore.errors import MediaWriteError
@@ -27,6 +29,53 @@ def available() -> int:
         return 4 << 30
 
 
+class Watch:
+    """Looks at the memory of this process and all its descendants while a run lasts.
+
+    The system's own account of children does not serve: it counts a new process as large as its parent, and knows
+    of the largest only. Where there is no ``/proc``, nothing is seen and ``peak`` stays 0.
+
+    Attributes
+    ----------
+    peak : int
+        Largest sum of resident memory so far, in bytes.
+    """
+
+    def __init__(self, interval: float = 0.1) -> None:
+        self.peak = 0
+        self._interval = interval
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while True:
+            self.peak = max(self.peak, family_bytes(os.getpid()))
+            if self._done.wait(self._interval):
+                return
+
+
+def family_bytes(pid: int) -> int:
+    """Resident memory of a process and its descendants in bytes; 0 where the system does not tell."""
+    try:
+        total = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except (OSError, IndexError):
+        return 0
+    for task in tasks:
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
+            total += sum(family_bytes(int(child)) for child in children)
+    return total
+
+
 def budget(max_memory: int) -> int:
     """Bytes that a run may take: as asked, or half of what is free."""
     return max_memory if max_memory > 0 else available() // 2
@@ -42,7 +91,7 @@ def raw_bytes(shape: OutputShape) -> int:
 def disk_need(shape: OutputShape, output: str, codec: str | None, sd: bool) -> int:
     """Bytes on disk while the run lasts: the pieces and the file joined from them.
 
-    Lossless video takes about half of the raw size, lossy video at our quality about an eighth.
+    Lossless video takes about half of the raw size, lossy video at our quality up to a fifth where grain stays.
     """
     raw = raw_bytes(shape)
     lossless = codec in {"ffv1", "prores", "rawvideo"} or Path(output).suffix in {
@@ -52,7 +101,7 @@ def disk_need(shape: OutputShape, output: str, codec: str | None, sd: bool) -> i
         ".tiff",
         ".gif",
     }
-    whole = raw if Path(output).suffix in {".npy", ".tif", ".tiff"} else raw // 2 if lossless else raw // 8
+    whole = raw if Path(output).suffix in {".npy", ".tif", ".tiff"} else raw // 2 if lossless else raw // 5
     maps = shape.n_frames * shape.height * shape.width * shape.info.format.colours * 4 if sd else 0
     return 2 * (whole + maps)
 

@@ -85,13 +85,15 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     else:
         plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
         # One job is one core: without a number all threads of all libraries help.
-        with workers.threads(1 if options.jobs == 1 else 0):
+        with memory.Watch() as watch, workers.threads(1 if options.jobs == 1 else 0):
             if output is None:
                 outcome = _in_memory(verb, plan, source, options, progress, started)
             elif not isinstance(source, str):
                 outcome = _array_to_file(verb, plan, source, output, options, progress, started)
             else:
                 outcome = _file_to_file(verb, plan, source, output, options, progress, started)
+        if watch.peak:
+            outcome.record["peak_memory_mb"] = round(watch.peak / 1e6)
     return outcome
 
 

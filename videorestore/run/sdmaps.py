@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from videorestore import colour
-from videorestore.clip import ClipInfo, FloatArray, Frame, PixelFormat
+from videorestore.clip import ClipInfo, Frame, PixelFormat
 from videorestore.errors import MediaWriteError
 from videorestore.media import SinkOptions
 from videorestore.tasks.work import OutputShape
@@ -42,19 +44,24 @@ def join_sd(
 
 
 def _as_array(parts: Sequence[Path], path: str, shape: OutputShape) -> None:
-    first: FloatArray = np.load(parts[0], mmap_mode="r")
+    """The content of all parts behind one header; copied, not mapped, so that it takes no memory."""
     part_path = Path(path + ".part")
     try:
-        target = np.lib.format.open_memmap(  # type: ignore[no-untyped-call]
-            part_path, mode="w+", dtype=np.float32, shape=(shape.n_frames, *first.shape[1:])
-        )
-        k = 0
-        for part in parts:
-            maps = np.load(part, mmap_mode="r")
-            target[k : k + len(maps)] = maps
-            k += len(maps)
-        target.flush()
-        del target
+        with part_path.open("wb") as target:
+            for k, part in enumerate(parts):
+                with part.open("rb") as source:
+                    np.lib.format.read_magic(source)
+                    size, _, _ = np.lib.format.read_array_header_1_0(source)
+                    if k == 0:
+                        header = {
+                            "descr": "<f4",
+                            "fortran_order": False,
+                            "shape": (shape.n_frames, *size[1:]),
+                        }
+                        np.lib.format.write_array_header_1_0(target, header)
+                    shutil.copyfileobj(source, target, 1 << 20)
+            target.flush()
+            os.fsync(target.fileno())
         part_path.replace(path)
     except OSError as error:
         part_path.unlink(missing_ok=True)

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 COPYING = 0.05
+LOOKING = 0.35
+LOOKED_AT = 320 * 240
+"""Before any work every frame is looked at, as a small picture of so many pixels."""
+
+STARTING = 8.0
+"""Seconds for a run whatever its size: libraries, noise level, trial of the model."""
+
+SURROUNDINGS = 0.35
+"""Share of the cost of a frame that is only read for its neighbours' sake."""
+
 DENOISING = {"fast": 1.7, "default": 3.5, "best": 6.5}
 MENDING = 1.5
 INTERPOLATING = 3.0

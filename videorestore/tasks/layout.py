@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from videorestore.tasks.options import Quality
 from videorestore.tasks.tiles import MARGIN, SIDE, SMALL_SIDE
 
-BASE = 340 << 20
+BASE = 300 << 20
 """A process with all libraries and compiled kernels."""
 
 ENCODER = 40 << 20
@@ -28,8 +28,8 @@ MENDING = 60
 MAKING = 1200
 """Where pixels or frames are made along motion: for each pixel of each frame, and for each pixel besides."""
 
-CURVE_FRAME = 1_800_000
-CURVE = 200 << 20
+CURVE_FRAME = 1_600_000
+CURVE = 120 << 20
 """Denoising on a curve: for each frame the tile at hand, and the strips of the fit."""
 
 MOTION_CORE = 48

@@ -20,13 +20,22 @@ from videorestore.clip import FloatArray, Frame
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.spatial.noise import Noise
-from videorestore.tasks.cost import COPYING, DENOISING, INTERPOLATING, MENDING
+from videorestore.tasks.cost import (
+    COPYING,
+    DENOISING,
+    INTERPOLATING,
+    LOOKED_AT,
+    LOOKING,
+    MENDING,
+    STARTING,
+    SURROUNDINGS,
+)
 from videorestore.tasks.engines import Engine, engine_for
 from videorestore.tasks.masks import MaskSource
 from videorestore.tasks.options import Quality
 from videorestore.tasks.pieces import Shot, cut_pieces
 from videorestore.tasks.spool import Patched, Spool
-from videorestore.tasks.tiles import SIDE
+from videorestore.tasks.tiles import SIDE, overlap
 from videorestore.tasks.timeline import Slot
 from videorestore.tasks.window import Window, read_window, wants_disk
 from videorestore.tasks.work import Made, Origin, OutputShape, Piece, Progress, silent
@@ -117,15 +126,18 @@ class Restoration:
 
     def seconds(self) -> float:
         """Estimated CPU time in seconds."""
-        megapixels = self.shape.height * self.shape.width / 1e6
-        frames = sum(b - a for a, b in self.shots)
+        pixels = self.shape.height * self.shape.width
+        made = sum(p.stop - p.start for p in self.pieces)
+        read = sum(p.read_stop - p.read_start for p in self.pieces)
         total = COPYING * len(self.steps.slots)
         if self.steps.noise is not None:
-            total += DENOISING[self.steps.quality] * frames
+            parts = overlap(self.shape.height, self.shape.width, self.side)
+            total += DENOISING[self.steps.quality] * (made + SURROUNDINGS * (read - made)) * parts
         if self.steps.masks is not None:
-            total += MENDING * frames
+            total += MENDING * made
         fresh = sum(s.source is None or s.source in self.steps.missing for s in self.steps.slots)
-        return (total + INTERPOLATING * fresh) * megapixels
+        total += INTERPOLATING * fresh
+        return STARTING + LOOKING * made * min(pixels, LOOKED_AT) / 1e6 + total * pixels / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""

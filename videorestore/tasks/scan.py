@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -36,9 +37,9 @@ QUIET, QUIET_CODED = 0.75, 0.35
 """The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Scan:
-    """What a clip is like.
+    """What a clip is like. Sets of frames are made once: they are asked for again and again, frame by frame.
 
     Attributes
     ----------
@@ -74,28 +75,28 @@ class Scan:
         """Durations of the frames asked for."""
         return self.index.durations[self.start : self.stop]
 
-    @property
+    @cached_property
     def worthless(self) -> frozenset[int]:
         """Frames without content of their own: missing, broken, black within a shot, frozen."""
         return self.lost | self.frozen
 
-    @property
+    @cached_property
     def frozen(self) -> frozenset[int]:
         """Frames that repeat the one before by a fault, not by the film's rhythm."""
         return frozenset(self.survey.frozen)
 
-    @property
+    @cached_property
     def repeats(self) -> frozenset[int]:
         """Frames that repeat the one before, for whatever reason: nothing is learnt from them."""
         return frozenset(self.survey.duplicates)
 
-    @property
+    @cached_property
     def lost(self) -> frozenset[int]:
         """Frames whose picture is gone."""
         bad = {i for i in range(self.start, self.stop) if self.index.statuses[i] != "good"}
         return frozenset(bad | (set(self.survey.worthless) - self.frozen))
 
-    @property
+    @cached_property
     def void(self) -> frozenset[int]:
         """Frames that teach nothing: gone, black or repeated."""
         return self.lost | self.repeats | frozenset(self.survey.black)

@@ -39,6 +39,14 @@ def spans(length: int, side: int = SIDE) -> Iterator[Span]:
         yield Span(start=low, stop=high, weights=np.minimum(rise, fall))
 
 
+def overlap(height: int, width: int, side: int = SIDE) -> float:
+    """Pixels of all parts together over those of the frame."""
+    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN:
+        return 1.0
+    sums = [sum(s.stop - s.start for s in spans(length, side)) for length in (height, width)]
+    return sums[0] * sums[1] / (height * width)
+
+
 Engine = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
