@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from videorestore.tasks.layout import curve_layout, motion_layout
-from videorestore.tasks.pipeline import portions
 from videorestore.tasks.timeline import by_factor
+from videorestore.tasks.window import portions
 
 
 @pytest.mark.parametrize("size", [(240, 320), (480, 640), (720, 1280), (1080, 1920), (2160, 3840)])

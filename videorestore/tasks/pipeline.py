@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from videorestore.tasks.pieces import Shot, cut_pieces
 from videorestore.tasks.spool import Patched, Spool
 from videorestore.tasks.tiles import SIDE, overlap
 from videorestore.tasks.timeline import Slot
-from videorestore.tasks.window import Window, read_window, wants_disk
+from videorestore.tasks.window import Window, portions, read_window, wants_disk
 from videorestore.tasks.work import Made, Origin, OutputShape, Piece, Progress, silent
 
 DOUBT = 30.0
@@ -45,9 +45,6 @@ DOUBT = 30.0
 
 CONTEXT = 2
 """Frames on each side that a trajectory runs through."""
-
-PORTION = 192 << 20
-"""Bytes of new frames and their sd that are made at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,36 +353,6 @@ def _timed(frame: Frame, slot: Slot) -> Frame:
 
 def _kept(frame: Frame, slot: Slot) -> Made:
     return Made(frame=_timed(frame, slot), origin="kept", source=slot.source)
-
-
-def portions(
-    slots: list[Slot], clock: FloatArray, shape: tuple[int, ...], room: int = PORTION
-) -> Iterator[list[Slot]]:
-    """New frames that are made together, within ``room`` bytes: those of whole gaps where these are not too long.
-
-    Parameters
-    ----------
-    slots : list of Slot
-        In order of their places.
-    clock : ndarray
-        Times of the given frames.
-    shape : tuple of int
-        Of the given frames ``(n, h, w, c)``.
-    """
-    most = max(1, room // (8 * shape[1] * shape[2] * shape[3]))
-    portion: list[Slot] = []
-    for _, group in groupby(slots, key=lambda s: int(np.searchsorted(clock, float(s.place)))):
-        gap = list(group)
-        if portion and len(portion) + len(gap) > most:
-            yield portion
-            portion = []
-        for k in range(0, len(gap), most):
-            if portion and len(portion) + len(gap[k : k + most]) > most:
-                yield portion
-                portion = []
-            portion += gap[k : k + most]
-    if portion:
-        yield portion
 
 
 def plan_pieces(

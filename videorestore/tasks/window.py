@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,10 +14,15 @@ from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.media.source import Source
 from videorestore.tasks.masks import Spot
 from videorestore.tasks.spool import Spool
+from videorestore.tasks.timeline import Slot
 from videorestore.tasks.work import Piece
 
 SPOOL_FROM = 96 << 20
 """Bytes of float32 frames from which they are kept on disk."""
+
+
+PORTION = 192 << 20
+"""Bytes of new frames and their sd that are made at once."""
 
 
 class Natives(Protocol):
@@ -138,3 +144,33 @@ def stored_type(frame: Frame) -> Any:
     """The type that holds the working pixels of such frames exactly."""
     form = frame.format
     return np.uint8 if form.depth == 8 and form.model != "yuv" and form.full_range else np.float32
+
+
+def portions(
+    slots: list[Slot], clock: FloatArray, shape: tuple[int, ...], room: int = PORTION
+) -> Iterator[list[Slot]]:
+    """New frames that are made together, within ``room`` bytes: those of whole gaps where these are not too long.
+
+    Parameters
+    ----------
+    slots : list of Slot
+        In order of their places.
+    clock : ndarray
+        Times of the given frames.
+    shape : tuple of int
+        Of the given frames ``(n, h, w, c)``.
+    """
+    most = max(1, room // (8 * shape[1] * shape[2] * shape[3]))
+    portion: list[Slot] = []
+    for _, group in groupby(slots, key=lambda s: int(np.searchsorted(clock, float(s.place)))):
+        gap = list(group)
+        if portion and len(portion) + len(gap) > most:
+            yield portion
+            portion = []
+        for k in range(0, len(gap), most):
+            if portion and len(portion) + len(gap[k : k + most]) > most:
+                yield portion
+                portion = []
+            portion += gap[k : k + most]
+    if portion:
+        yield portion
