@@ -1,6 +1,6 @@
 """Time and memory against length and size, limits kept, two workers, estimates, and runs that are killed.
 
-    python scripts/bench_parts/scale.py [--quick]
+    python scripts/bench_parts/scale.py [--quick] [PART ...]
 
 Synthetic clips (a moving test picture with noise) go through the command line in processes of their own. Memory is
 the largest sum of resident memory over all processes of a run, encoders included, looked at every 20 ms (pages that
@@ -144,7 +144,7 @@ def growth_in_frames(folder: Path, quick: bool) -> dict[str, Any]:
     """Memory and time against length, at a small size."""
     rows = []
     for n in (200, 400, 1200) if quick else (200, 400, 800, 1600, 3200, 4000):
-        result = run("denoise", make_clip(folder / "n.mkv", 128, 96, n), *FAST, "--max-memory", "2G")
+        result = run("denoise", make_clip(folder / "n.mkv", 96, 72, n), *FAST, "--max-memory", "2G")
         rows.append({"frames": n, **figures(result)})
     x = [r["frames"] for r in rows]
     by_length = {r["frames"]: r["peak_mb"] for r in rows}
@@ -234,6 +234,7 @@ def estimates(folder: Path, quick: bool) -> list[dict[str, Any]]:
                 "verb": " ".join((verb, *options)),
                 "size": f"{width}x{height}",
                 "time_ratio": round(said["time_s"] / result["seconds"], 2),
+                "cpu_ratio": round(2 * said["time_s"] / result["cpu_s"], 2),
                 "memory_ratio": round(said["memory_mb"] / result["peak_mb"], 2),
                 "disk_ratio": round(said["disk_mb"] / max(result["disk_mb"], 0.1), 2),
             }
@@ -296,7 +297,7 @@ def long_clips(folder: Path, quick: bool) -> list[dict[str, Any]]:
     """Many frames of next to no size: what grows with their number alone."""
     rows = []
     clip_of = {
-        n: make_clip(folder / f"long{n}.mkv", 48, 36, n) for n in ((500, 2000) if quick else (2000, 20000))
+        n: make_clip(folder / f"long{n}.mkv", 48, 36, n) for n in ((250, 1000) if quick else (500, 2000))
     }
     for verb, options in (
         ("inspect", ()),
