@@ -23,6 +23,10 @@ import imageio_ffmpeg
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench_parts.scores import MEASURES, misplaced, psnr
+
 Pixels = NDArray[np.uint8]
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "natural"
@@ -41,7 +45,6 @@ CLIPS: dict[str, tuple[str, int]] = {
 
 SIGMAS = (10, 20, 30, 50)
 CRFS = (20, 28)
-CODEC_SIGMA = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,13 +190,8 @@ def working(planes: bytes, n: int, h: int, w: int) -> NDArray[np.float32]:
     return out
 
 
-def psnr(a: NDArray[Any], b: NDArray[Any]) -> float:
-    error = np.mean(np.square(a.astype(np.float32) - b.astype(np.float32)), dtype=np.float64)
-    return float(10 * np.log10(255**2 / max(error, 1e-12)))
-
-
-def filtered(case: Case, chain: str, native: str) -> tuple[float, float]:
-    """PSNR and CPU microseconds per pixel and frame of one ffmpeg filter."""
+def filtered(case: Case, chain: str, native: str) -> tuple[Pixels, float]:
+    """What one ffmpeg filter makes, and its CPU microseconds per pixel and frame."""
     n, h, w, _ = case.truth.shape
     if case.planes is not None:
         read, data, middle = "yuv420p", case.planes, "yuv420p"
@@ -212,7 +210,7 @@ def filtered(case: Case, chain: str, native: str) -> tuple[float, float]:
         data,
     )
     out = np.frombuffer(raw, np.uint8).reshape(-1, h, w, 3)
-    return psnr(out, case.truth), seconds / (n * h * w) * 1e6
+    return out, seconds / (n * h * w) * 1e6
 
 
 def _hqdn3d(s: float, ratio: float = 1.5) -> str:
@@ -274,10 +272,14 @@ def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
     seen: dict[str, tuple[float, float]] = {}
     searched = case if peer.frames is None else case.first(peer.frames)
 
+    def measured(given: Case, chain: str) -> tuple[float, float]:
+        made, cpu = filtered(given, chain, peer.native)
+        return psnr(made, given.truth), cpu
+
     def score(strength: float, **variant: Any) -> float:
         chain = peer.chain(strength, **variant)
         if chain not in seen:
-            seen[chain] = filtered(searched, chain, peer.native)
+            seen[chain] = measured(searched, chain)
         return seen[chain][0]
 
     def climb(strength: float, factor: float, **variant: Any) -> float:
@@ -293,7 +295,7 @@ def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
             climb(strength, 1.25, **variant)
     chain = max(seen, key=lambda key: seen[key][0])
     if searched is not case:
-        seen[chain] = filtered(case, chain, peer.native)
+        seen[chain] = measured(case, chain)
     return {"psnr": seen[chain][0], "cpu": seen[chain][1], "setting": chain}
 
 
@@ -310,11 +312,12 @@ def cases(clips: Iterable[str], quick: bool) -> Iterable[tuple[Case, float]]:
         title = Path(name).stem
         for sigma in (20,) if quick else SIGMAS:
             yield Case(name=f"{title} {sigma}", truth=truth, noisy=add_noise(truth, sigma)), sigma
+        h, w = truth.shape[1:3]
+        cut = np.ascontiguousarray(truth[:, : h // 2 * 2, : w // 2 * 2])
         for crf in (20,) if quick else CRFS:
-            h, w = truth.shape[1:3]
-            planes, rgb = through_codec(add_noise(truth, CODEC_SIGMA), crf)
-            cut = np.ascontiguousarray(truth[:, : h // 2 * 2, : w // 2 * 2])
-            yield Case(name=f"{title} crf{crf}", truth=cut, noisy=rgb, planes=planes), CODEC_SIGMA
+            for sigma in (20,) if quick else SIGMAS:
+                planes, rgb = through_codec(add_noise(truth, sigma), crf)
+                yield Case(name=f"{title} {sigma} crf{crf}", truth=cut, noisy=rgb, planes=planes), sigma
 
 
 def ours(case: Case) -> dict[str, Any]:
@@ -333,6 +336,8 @@ def ours(case: Case) -> dict[str, Any]:
         row[quality] = psnr(np.clip(mean, 0, 255), case.truth)
         row[f"{quality} us"] = seconds / (n * h * w) * 1e6
         row[f"{quality} covers"] = float(np.mean(np.abs(mean - case.truth) < 1.96 * sd))
+        if quality == "default":
+            row |= {f"default {m}": MEASURES[m](np.clip(mean, 0, 255), case.truth) for m in ("ssim", "vmaf")}
     return row
 
 
@@ -365,6 +370,12 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
         row = {"case": case.name, "noisy": psnr(case.noisy, case.truth), "best filter": best}
         row |= {name: value["psnr"] for name, value in found.items()} | ours(case)
         row |= {f"lead {q}": row[q] - found[best]["psnr"] for q in ("fast", "default", "best")}
+        picture, _ = filtered(case, found[best]["setting"], FILTERS[best].native)
+        if shift := misplaced(picture, case.truth):
+            raise RuntimeError(
+                f"{best} must not shift the clip, it does by {shift}: {found[best]['setting']}"
+            )
+        row |= {f"filter {m}": MEASURES[m](picture, case.truth) for m in ("ssim", "vmaf")}
         row["nlmeans us"] = found["nlmeans"]["cpu"]
         rows.append(row)
     summary: dict[str, Any] = {"rows": rows}
@@ -377,6 +388,9 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
             if leads:
                 summary[f"{kind}: mean lead of {q}"] = float(np.mean(leads))
                 summary[f"{kind}: least lead of {q}"] = float(np.min(leads))
+    for measure in ("ssim", "vmaf"):
+        leads = [r[f"default {measure}"] - r[f"filter {measure}"] for r in rows]
+        summary[f"mean lead of default in {measure}"] = float(np.mean(leads))
     for q in ("fast", "default", "best"):
         summary[f"CPU of {q} over nlmeans'"] = float(
             np.median([r[f"{q} us"] / r["nlmeans us"] for r in rows])

@@ -87,7 +87,9 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     dict
         A row for each clip, and the mean lead over the best filter.
     """
-    names = ("foreman", "bus") if quick else ("foreman", "bus", "tennis", "car-turn", "highway", "hall")
+    names = ["foreman", "bus"] if quick else ["foreman", "bus", "tennis", "car-turn", "highway", "hall"]
+    if clips is not None:
+        names = [str(p) for p in sorted(clips.iterdir()) if not p.name.startswith((".", "README"))]
     rows = []
     for name in names:
         truth = load(name, 20, (240, 352))
@@ -101,7 +103,7 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
             reached = psnr(ours, truth) if len(ours) == len(truth) else float("nan")
             rows.append(
                 {
-                    "clip": name,
+                    "clip": Path(name).stem,
                     "missing": way,
                     "damaged": round(psnr(case.noisy, truth), 2),
                     "best filter": best,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +95,7 @@ def _jumps(blocks: NDArray[np.float64], good: list[int]) -> list[tuple[float, bo
 
 def _course(blocks: NDArray[np.float64], good: list[int], k: int) -> NDArray[np.float64]:
     """Posterior mean at frame k of a smooth course through the block means around: local linear regression."""
-    near = np.array([j for j in good if abs(j - k) <= _HALF])
+    near = np.array(good[bisect_left(good, k - _HALF) : bisect_right(good, k + _HALF)])
     time = (near - k) / _LENGTH
     weight = np.exp(-0.5 * time**2)
     total, first, second = weight.sum(), (weight * time).sum(), (weight * time**2).sum()

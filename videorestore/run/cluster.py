@@ -15,6 +15,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +98,7 @@ def spread(
     ticket = Ticket(
         name=f"videorestore-{digest[:16]}", content=fingerprint(assignment.path, times=False), plan=digest
     )
-    equipped: set[str] = set()
+    equipped: Counter[str] = Counter()
     with _client(address) as client:
 
         def give(number: int) -> Any:
@@ -114,9 +115,7 @@ def spread(
                         "give the workers more memory or lower --max-memory."
                     ) from error
                 if done.lacking:
-                    if done.worker not in equipped:
-                        ship(client, done.worker, assignment, ticket, plan)
-                        equipped.add(done.worker)
+                    equip(client, done.worker, assignment, ticket, plan, equipped)
                     waiting.add(give(done.number))
                     continue
                 if done.files is not None:
@@ -157,7 +156,7 @@ def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) 
         frames = alone(piecework.make_piece, assignment, number)
         return Delivery(worker=worker, number=number, frames=frames)
     folder = shipped_folder(ticket.name)
-    if not (folder / "complete").exists():
+    if not is_equipped(ticket.name):
         return Delivery(worker=worker, number=number, lacking=True)
     local = replace(
         assignment,
@@ -168,6 +167,11 @@ def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) 
     return Delivery(
         worker=worker, number=number, frames=frames, files=WorkFolder(local.output).give_away(number)
     )
+
+
+def is_equipped(name: str) -> bool:
+    """Whether all that was shipped has arrived."""
+    return (shipped_folder(name) / "complete").exists()
 
 
 def receive(name: str, path: str, offset: int, content: bytes) -> int:
@@ -186,6 +190,29 @@ def forget(name: str) -> None:
 
 
 # -- on our side ------------------------------------------------------------------------------------------------
+
+
+def equip(
+    client: Any,
+    worker: str,
+    assignment: piecework.Assignment,
+    ticket: Ticket,
+    plan: bytes,
+    equipped: Counter[str],
+) -> None:
+    """Ship to a worker that lacks the input, unless it has got it since it answered.
+
+    One that was started anew under its old address has lost what it got and gets it again, up to TRIES times.
+    """
+    has = client.run(is_equipped, ticket.name, workers=[worker], on_error="ignore")
+    if has.get(worker):
+        return
+    if equipped[worker] >= TRIES:
+        raise VideoRestoreError(
+            f"workers must keep the input that they are sent, {worker} did not; give it room in its temporary folder."
+        )
+    equipped[worker] += 1
+    ship(client, worker, assignment, ticket, plan)
 
 
 def ship(client: Any, worker: str, assignment: piecework.Assignment, ticket: Ticket, plan: bytes) -> None:

@@ -43,7 +43,7 @@ def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
         return NanMasks()
     if isinstance(mask, str):
         if mask == "auto":
-            return FoundMasks(noise_sd=found.noise.sd)
+            return FoundMasks(noise_sd=found.sure_noise_sd)
         return load_masks(mask, n_frames=n, height=source.height, width=source.width)
     bits = np.asarray(mask).astype(bool)
     shapes = [(source.height, source.width), (n, source.height, source.width)]

@@ -98,13 +98,9 @@ class ArrayMasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMasks:
-    """The program looks for dust, scratches and dropouts itself.
-
-    ``dust`` False passes over small spots: where a clip is not dirty, they are mistaken glints and grains.
-    """
+    """The program looks for dust, scratches and dropouts itself."""
 
     noise_sd: float
-    dust: bool = True
 
     @property
     def reach(self) -> int:
@@ -123,10 +119,7 @@ class FoundMasks:
         spots: list[list[Spot]] = [[] for _ in numbers]
         for damage in found:
             x, y, w, h = (int(v) for v in damage.box)
-            if damage.kind == "dust" and not self.dust:
-                masks[damage.frame, y : y + h, x : x + w] = False
-            else:
-                spots[damage.frame].append((damage.kind, (x, y, w, h)))
+            spots[damage.frame].append((damage.kind, (x, y, w, h)))
         return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
