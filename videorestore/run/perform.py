@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -36,6 +37,12 @@ from videorestore.tasks.options import Common
 from videorestore.tasks.work import Progress, Work, silent
 
 Plan = Callable[[Source, Any, int, Progress], Work]
+
+WORTH_WORKERS = 2 << 20
+"""Bytes of an input below which workers are not started ahead."""
+
+EASY_MEMORY = 4 << 30
+"""With less memory than this the plan decides first how many workers there may be."""
 
 PIECE_MEMORY = 4 << 30
 """Bytes that one piece may take where the user names no limit."""
@@ -201,7 +208,9 @@ def _file_to_file(
             work, _ = folder.load_plan()
         else:
             try:
+                warming = workers.Warming(_early(source, options))
                 work = plan(opened, options, _share(options), progress)
+                warming.wait()
                 jobs = _processes(work, options, len(work.pieces))
                 memory.check_disk(folder.path, _disk_need(work, output, options, jobs))
             except VideoRestoreError:
@@ -272,6 +281,14 @@ def _processes(work: Work, options: Common, pieces: int) -> int:
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
     return int(max(1, min(asked, pieces, fitting)))
+
+
+def _early(source: str, options: Common) -> int:
+    """How many workers to start before the plan is known: none for small files, which one process may do alone."""
+    small = os.path.isfile(source) and os.path.getsize(source) < WORTH_WORKERS
+    if options.cluster is not None or small or 0 < options.max_memory < EASY_MEMORY:
+        return 0
+    return options.jobs or workers.cores()
 
 
 def _memory_need(work: Work, jobs: int) -> int:

@@ -59,6 +59,45 @@ def alone(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
+class Warming:
+    """Workers that start and load their libraries while the work is still being planned.
+
+    Parameters
+    ----------
+    jobs : int
+        How many; fewer than 2 need none.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._ready: Iterator[Any] = iter(())
+        if jobs > 1:
+            from joblib import Parallel, delayed
+
+            self._ready = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+                delayed(alone)(_load) for _ in range(jobs)
+            )
+
+    def wait(self) -> None:
+        """Until they are ready; one that did not start will be started when it is needed."""
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        with contextlib.suppress(TerminatedWorkerError):
+            for _ in self._ready:
+                pass
+
+
+def _load() -> None:
+    """Load what pieces are made with, compiled kernels included."""
+    import numpy as np
+
+    from videorestore.motion.denoise import denoise
+    from videorestore.run import piecework  # noqa: F401
+    from videorestore.spatial.noise import Noise
+
+    grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
+    denoise(grain, Noise(sd=10.0), quality="fast")
+
+
 def spread(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
     """Results of ``function(*arguments[k])`` as they come, from ``jobs`` processes.
 
