@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,12 @@ from videorestore.model.posterior import Block, CurvePosterior
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """Radius of the band, positions (p,) and the mean curve (p, d) there; unpacks in this order."""
+class Band(NamedTuple):
+    """Radius of the band, positions (p,) and the mean curve (p, d) there."""
 
     radius: float
     grid: Array
     curve: Array
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter((self.radius, self.grid, self.curve))
 
 
 def distance_to_curve(points: Array, curve: Array) -> Array:
