@@ -37,7 +37,8 @@ def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
         _box(evidence.gap, 3),
         np.minimum(evidence.doubt, np.float32(3.0)) * texture,
         evidence.unrest,
-        np.sqrt(_box(evidence.gap, 7) * evidence.unrest),
+        # Running sums of a box may fall a hair below zero.
+        np.sqrt(np.maximum(_box(evidence.gap, 7) * evidence.unrest, np.float32(0.0))),
     ]
 
 
