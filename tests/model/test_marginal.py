@@ -10,7 +10,7 @@ from videorestore.model import marginal_search as module
 from videorestore.model.covariance import KERNELS, covariance
 from videorestore.model.marginal_basis import features, frequencies, log_spectrum, make_basis, waves
 from videorestore.model.marginal_search import refine
-from videorestore.model.marginal_starts import ranks
+from videorestore.model.marginal_starts import distances, ranks, relinked
 from videorestore.model.marginal_state import louis_root
 from videorestore.model.marginal_steps import curve_given, log_evidence, moments, position_step
 
@@ -150,6 +150,41 @@ def test_planted_curve_noise_and_order_are_found():
     again = refine(y, start)
     assert again is not None
     np.testing.assert_array_equal(again.x, found.x)
+
+
+def spiral_with_a_far_end(seed=0):
+    """The last points of the outer arm lie nearer to the inner arm than to the rest of their own."""
+    rng = np.random.default_rng(seed)
+    u = np.sort(np.concatenate([np.linspace(0, 0.9, 77), [0.99, 0.995, 1.0]]))
+    turn = np.pi * np.sqrt(0.25 + 15.75 * u)
+    y = (turn / (4 * np.pi))[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    return u, y + 0.015 * rng.normal(size=y.shape)
+
+
+def test_chains_of_the_same_pieces():
+    """A group visited in passing that belongs to the end: the right chain is among the first."""
+    u, y = spiral_with_a_far_end()
+    wrong = ranks(np.concatenate([u[:-3], [0.4001, 0.4002, 0.4003]]))
+    distance = distances(y - y.mean(axis=0), np.ones_like(y))
+    chains = relinked(distance, wrong, [], 8)
+    assert any(abs(np.corrcoef(chain, ranks(u))[0, 1]) > 0.9995 for chain in chains)
+    assert all(np.array_equal(np.sort(chain), ranks(u)) for chain in chains)
+    again = relinked(distance, wrong, chains, 8)
+    assert all(abs(np.corrcoef(a, b)[0, 1]) < 0.9995 for a in again for b in chains)
+
+
+def test_a_group_of_points_is_carried_to_where_it_belongs():
+    u, y = spiral_with_a_far_end()
+    wrong = ranks(np.concatenate([u[:-3], [0.4001, 0.4002, 0.4003]]))
+    left = refine(y, wrong, starts=False)
+    assert left is not None and abs(kendalltau(left.x, u).statistic) < 0.95
+    y = y - y.mean(axis=0)
+    data = module._data(y, np.ones_like(y), True, 1e-5, None)
+    basis = make_basis(n=80, size=160, count=57, kernel="se", periodic=False, r=1.0, roughness=1.0)
+    state = module._run(module._from_order(data, basis, wrong, "given"), 30)
+    mended = module._mended(state)
+    assert mended.evidence > state.evidence + 5
+    assert abs(kendalltau(mended.q @ basis.s, u).statistic) > 0.97
 
 
 def test_even_speed_is_recognised_and_repulsion_fills_the_interval():

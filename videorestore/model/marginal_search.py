@@ -13,8 +13,8 @@ from videorestore.errors import InputError
 from videorestore.model.covariance import check_kernel
 from videorestore.model.marginal import Marginal
 from videorestore.model.marginal_basis import NORMAL_SD, Basis, make_basis
-from videorestore.model.marginal_starts import starting_orders
-from videorestore.model.marginal_state import State, finish, recut, warp_of
+from videorestore.model.marginal_starts import differs, distances, relinked, starting_orders
+from videorestore.model.marginal_state import State, finish, modes, recut, warp_of
 from videorestore.model.marginal_steps import Data, curve_step, log_evidence, position_step
 
 Array = NDArray[np.float64]
@@ -23,6 +23,8 @@ COARSE, FINE = 160, 512
 """Cells of the grid in the search, and at most in the end."""
 MOST_FOR_STARTS = 1000
 """Points up to which other orders than the given one are tried: they need all pairs."""
+CHAINS, ROUNDS = 8, 4
+"""Chains of the same pieces tried at a time, and how often the best is cut and joined anew."""
 DECISIVE = 12.0
 """Gain in log evidence at which an even speed along the curve is believed.
 
@@ -206,21 +208,49 @@ def _crowded(state: State, layout: dict[str, Any], roughness: float) -> State:
 def _search(data: Data, basis: Basis, given: Array, others: bool) -> State:
     """Short runs from several orders, longer ones from the best two."""
     orders = {"given": given}
-    if others and 8 <= data.y.shape[0] <= MOST_FOR_STARTS:
+    others = others and 8 <= data.y.shape[0] <= MOST_FOR_STARTS
+    if others:
         for label, order in starting_orders(data.y, data.seen).items():
-            # The same order, or its reverse, leads to the same place.
-            if all(abs(np.corrcoef(order, known)[0, 1]) < 0.9995 for known in orders.values()):
+            if differs(order, list(orders.values())):
                 orders[label] = order
-    tried = []
-    for label, order in orders.items():
-        apart = np.abs(order[:, None] - basis.s)
-        if basis.periodic:
-            apart = np.minimum(apart, 1.0 - apart)
-        q = np.exp(-0.5 * np.square(apart / 0.03)) + 1e-300
-        tried.append(_run(_begin(data, basis, q / q.sum(axis=1, keepdims=True), label), 10))
+    tried = [_run(_from_order(data, basis, order, label), 10) for label, order in orders.items()]
     tried.sort(key=lambda state: -state.evidence)
     longer = [_run(state, 25) for state in tried[:2]]
-    return max(longer, key=lambda state: state.evidence)
+    best = max(longer, key=lambda state: state.evidence)
+    return _mended(best) if others else best
+
+
+def _from_order(data: Data, basis: Basis, order: Array, label: str) -> State:
+    """Beliefs a few neighbours wide around positions ``order`` (n,), and the curve given them."""
+    apart = np.abs(order[:, None] - basis.s)
+    if basis.periodic:
+        apart = np.minimum(apart, 1.0 - apart)
+    q = np.exp(-0.5 * np.square(apart / 0.03)) + 1e-300
+    return _begin(data, basis, q / q.sum(axis=1, keepdims=True), label)
+
+
+def _mended(best: State) -> State:
+    """Cut the chain at its longest links and join the pieces otherwise, while the evidence gains by it.
+
+    The steps of the search never carry a group of points from one part of the curve to another: all of them
+    would have to leave at once.
+    """
+    data, basis = best.data, best.basis
+    distance = distances(data.y, data.seen)
+    known: list[Array] = []
+    for _ in range(ROUNDS):
+        chains = relinked(distance, modes(best.q, basis.s, basis.periodic), known, CHAINS)
+        if not chains:
+            break
+        known += chains
+        tried = [_run(_from_order(data, basis, order, best.start), 3) for order in chains]
+        tried.sort(key=lambda state: -state.evidence)
+        other = max((_run(state, 30) for state in tried[:2]), key=lambda state: state.evidence)
+        # Less than this is the same place reached again.
+        if other.evidence <= best.evidence + 0.5:
+            break
+        best = other
+    return best
 
 
 def _cells(state: State) -> int:

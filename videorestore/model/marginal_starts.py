@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import permutations, product
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 Array = NDArray[np.float64]
+
+CUTS = 4
+"""Links of a chain at which it may be cut and joined otherwise."""
 
 
 def ranks(key: Array) -> Array:
@@ -69,3 +74,39 @@ def starting_orders(y: Array, seen: Array) -> dict[str, Array]:
         "near diffusion": ranks(diffusion(distance, 3)),
         "line": ranks(line),
     }
+
+
+def differs(order: Array, known: list[Array]) -> bool:
+    """Whether ``order`` (n,) is none of ``known``: the same order, or its reverse, leads to the same place."""
+    return all(abs(np.corrcoef(order, other)[0, 1]) < 0.9995 for other in known)
+
+
+def relinked(distance: Array, x: Array, known: list[Array], count: int) -> list[Array]:
+    """Other chains of the same pieces: positions (n,), the shortest ``count`` that are none of ``known``.
+
+    The chain of points in the order of ``x`` (n,) is cut at its longest links. Where it took a short cut
+    between two arms, or visits in passing what is an end, the wrong links are long: the pieces are right, and
+    only the way they are joined is not.
+    """
+    chain = np.argsort(x, kind="stable")
+    link = distance[chain[:-1], chain[1:]]
+    pieces = np.split(chain, np.sort(np.argsort(-link, kind="stable")[:CUTS]) + 1)
+    # First and last point of each piece, as it is and turned.
+    ends = np.array([[[p[0], p[-1]], [p[-1], p[0]]] for p in pieces])
+    # A chain and its reverse are the same: one of the two is left out.
+    ways = [way for way in permutations(range(len(pieces))) if way[0] < way[-1]]
+    turns = list(product((0, 1), repeat=len(pieces)))
+    way, turned = np.repeat(ways, len(turns), axis=0), np.tile(turns, (len(ways), 1))
+    first, last = ends[way, turned, 0], ends[way, turned, 1]
+    length = distance[last[:, :-1], first[:, 1:]].sum(axis=1)
+    found: list[Array] = []
+    before = [ranks(x), *known]
+    for i in np.argsort(length, kind="stable"):
+        if len(found) == count:
+            break
+        joined = np.concatenate([pieces[p][::-1] if t else pieces[p] for p, t in zip(way[i], turned[i])])
+        position = np.empty(chain.size)
+        position[joined] = (np.arange(chain.size) + 0.5) / chain.size
+        if differs(position, before + found):
+            found.append(position)
+    return found
