@@ -163,6 +163,13 @@ def test_changes_of_light_that_are_meant_are_no_flicker(kind):
     assert not found.flicker["present"] and (found.gains == [1, 0]).all()
 
 
+def test_a_camera_that_controls_its_gain_does_not_flicker():
+    gain = 1 + np.random.default_rng(6).normal(0, 0.012, 40)
+    found = survey((glide(40, speed=0.5) * 0.8 * gain[:, None, None]).astype(np.float32))
+    assert 0.005 < found.flicker["sd"] < 0.02
+    assert not found.flicker["present"] and (found.gains == [1, 0]).all()
+
+
 def test_flicker_of_a_moving_clip_keeps_its_contrast():
     frames = glide(40, speed=2.0) * 0.8
     shaken = (frames * (1 + 0.06 * np.cos(np.pi * np.arange(40)))[:, None, None]).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import open_source
 from videorestore.report.words import findings
+from videorestore.tasks.findings import dropped, holes
 from videorestore.tasks.inspect import facts, report
 from videorestore.tasks.options import InspectOptions, Span
+from videorestore.tasks.scan import scan
 
 
 def moving(n: int = 12) -> np.ndarray:
@@ -52,6 +55,24 @@ def test_uneven_times_are_said() -> None:
     with open_source(clip) as source:
         found = facts(source, source.index())
     assert found["vfr"] is True and found["interval_s"]["min"] < found["interval_s"]["max"]
+
+
+def test_flicker_is_said_on_the_scale_of_the_pixels() -> None:
+    gain = 1 + np.random.default_rng(2).normal(0, 0.06, 24)
+    pixels = np.clip(np.rint(moving(24) * gain[:, None, None, None]), 0, 255).astype(np.uint8)
+    record, _ = report(pixels, InspectOptions())
+    assert record["flicker"]["present"] and 2 < record["flicker"]["rms"] < 20
+    assert any("brightness flickers" in entry["what"] for entry in record["summary"])
+
+
+@pytest.mark.parametrize(("policy", "count"), [("pts", 1), ("dts", 0)])
+def test_only_presentation_times_tell_of_lost_frames(policy: str, count: int) -> None:
+    times = tuple(Fraction(k + (k > 5), 25) for k in range(12))
+    clip = Clip(frames=moving(), times=times, info=ClipInfo(format=PixelFormat(model="rgb")))
+    with open_source(clip) as source:
+        seen = scan(source, None)
+        seen = replace(seen, index=replace(seen.index, policy=policy))
+        assert len(holes(seen)) == len(dropped(seen)) == count
 
 
 def test_a_gap_in_the_numbers_is_a_missing_frame(tmp_path: Path) -> None:

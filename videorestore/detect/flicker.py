@@ -13,7 +13,9 @@ from videorestore.detect.measures import GRID, Measures
 _HALF = 10  # frames on either side of the smooth course
 _LENGTH = 4.0  # its length scale in frames
 _ROUNDS = 4
-_NOTICED = 0.02  # relative jumps below this are not worth a correction
+_NOTICED = (
+    0.02  # jumps below this, one by one and typically, are not seen: a camera that controls its gain has them
+)
 _TOGETHER = 1.1  # a jump of the whole picture exceeds what its blocks differ by
 _OFTEN, _LEAST = 0.15, 5  # share and number of frames that jump where there is flicker; flashes are fewer
 
@@ -62,7 +64,7 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
     # A jump is the second difference of three frames, whose variance is one and a half times theirs.
     sd = float(1.4826 * np.median(np.abs(sizes)) / np.sqrt(1.5))
     events = sum(together and abs(size) > _NOTICED for size, together in jumps)
-    present = events >= max(_LEAST, _OFTEN * len(jumps))
+    present = sd > _NOTICED and events >= max(_LEAST, _OFTEN * len(jumps))
     if not present:
         return Flicker(sd=round(sd, 5), present=False, gains=steady)
     gains = steady.copy()

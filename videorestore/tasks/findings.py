@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from videorestore.detect.dropped import Dropped
 from videorestore.media.source import Source
 from videorestore.tasks.choose import score_hidden
 from videorestore.tasks.engines import CurveEngine
 from videorestore.tasks.fill import time_gaps
+from videorestore.tasks.moments import Place
 from videorestore.tasks.options import Span
 from videorestore.tasks.pieces import core_length, cut_pieces
 from videorestore.tasks.scan import Scan, read_pixels, scan, shrink
@@ -19,6 +21,9 @@ from videorestore.tasks.work import Progress, silent
 DETECTION_BYTES = 300
 DETECTION_BUDGET = 2 << 30
 """Bytes for each pixel of each frame while damage is sought, and for a window in all."""
+
+LEVEL_FRAMES = 8
+"""Frames that tell how bright a clip is."""
 
 CURVE_FRAMES = 60
 CURVE_SIDE = 160
@@ -57,7 +62,7 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         "corrupt": sorted(survey.corrupt_suspects),
         "dropped": dropped(seen),
         "damage": list(damage(source, seen, progress)),
-        "flicker": {k: round(float(v), 5) if k == "sd" else bool(v) for k, v in survey.flicker.items()},
+        "flicker": flicker(source, seen),
         "curve": curve(source, seen, progress),
     }
     if survey.cadence:
@@ -67,18 +72,42 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
     return found
 
 
+def holes(seen: Scan) -> tuple[Place, ...]:
+    """Holes in the times that mean lost frames.
+
+    Only presentation times say so: the stamps of decoding count packets that hold no picture, too.
+    """
+    return time_gaps(seen) if seen.index.policy == "pts" else ()
+
+
+def jumps(seen: Scan) -> list[Dropped]:
+    """Frames dropped by the survey, but for holes in times that mean nothing."""
+    void = {g.after for g in time_gaps(seen)} - {g.after for g in holes(seen)}
+    return [d for d in seen.survey.dropped if d.after not in void]
+
+
 def dropped(seen: Scan) -> list[dict[str, Any]]:
     """Holes in the times, and jumps of the motion without one."""
-    entries = [
-        {"after": g.after, "count": g.count, "probability": 1.0, "by": "times"} for g in time_gaps(seen)
-    ]
+    entries = [{"after": g.after, "count": g.count, "probability": 1.0, "by": "times"} for g in holes(seen)]
     known = {e["after"] for e in entries}
     entries += [
         {"after": d.after, "count": d.count, "probability": round(float(d.probability), 3), "by": "motion"}
-        for d in seen.survey.dropped
+        for d in jumps(seen)
         if d.after not in known
     ]
     return sorted(entries, key=lambda e: int(str(e["after"])))
+
+
+def flicker(source: Source, seen: Scan) -> dict[str, float | bool]:
+    """``sd`` (relative), ``present`` and, where it is, ``rms`` on the 0..255 scale."""
+    sd, present = float(seen.survey.flicker["sd"]), bool(seen.survey.flicker["present"])
+    values: dict[str, float | bool] = {"sd": round(sd, 5), "present": present}
+    if present:
+        good = [i for i in range(seen.start, seen.stop) if i not in seen.void]
+        some = good[:: -(-len(good) // LEVEL_FRAMES)]
+        level = np.mean([np.nanmean(read_pixels(source, i, i + 1)) for i in some])
+        values["rms"] = round(sd * float(level), 3)
+    return values
 
 
 def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,8 @@ from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.denoise import stated_noise
 from videorestore.tasks.dirt import dirt
-from videorestore.tasks.fill import resolve_insertions, time_gaps
+from videorestore.tasks.fill import resolve_insertions
+from videorestore.tasks.findings import holes, jumps
 from videorestore.tasks.options import RestoreOptions, UpsampleOptions
 from videorestore.tasks.pipeline import Restoration, Steps
 from videorestore.tasks.scan import Scan, scan
@@ -45,7 +46,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         slots = new_slots(found, faster)
         notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
     else:
-        insertions = time_gaps(found) if options.fill == "auto" else ()
+        insertions = holes(found) if options.fill == "auto" else ()
         gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
         slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
         if inserted:
@@ -66,10 +67,10 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         findings["noise_sd"] = round(noise.sd, 3)
     if inserted:
         findings["inserted"] = inserted
-    if found.survey.dropped:
+    lost = jumps(found)
+    if lost:
         findings["dropped"] = [
-            {"after": d.after, "count": d.count, "probability": round(d.probability, 3)}
-            for d in found.survey.dropped
+            {"after": d.after, "count": d.count, "probability": round(d.probability, 3)} for d in lost
         ]
     return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
 
