@@ -183,3 +183,15 @@ def test_flicker_of_a_moving_clip_keeps_its_contrast():
 def test_short_clips(n):
     found = survey([np.full((5, 7, 3), 90, np.float32)] * n)
     assert found.worthless == () and len(found.gains) == n
+
+
+@pytest.mark.parametrize(
+    ("length", "fading", "filled"), [(1, False, True), (4, False, False), (1, True, False)]
+)
+def test_a_blink_of_black_at_a_cut_is_a_fault_and_a_pause_is_not(length, fading, filled):
+    one, two = glide(16, speed=1.0), 0.6 * glide(16, speed=1.0, seed=9)
+    if fading:
+        one[-6:] *= np.linspace(0.9, 0.1, 6)[:, None, None].astype(np.float32)
+    found = survey(np.concatenate([one, np.zeros((length, *one.shape[1:]), np.float32), two]))
+    assert 16 + length in found.cuts
+    assert found.worthless == ((16,) if filled else ())

@@ -22,6 +22,8 @@ _STRANGE = 0.25  # in units of the contrast of the sides
 _PALE = 0.4  # a picture with less of their contrast
 _ALL = 0.7  # share of the blocks that a flash reaches
 _SAME = 0.6  # correlation of the ranks of its blocks from which on it shows the same as they do
+_BLINK = 2  # black frames between two shots that nobody meant; more are a pause
+_AWAY = 4  # frames over which a fade shows
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
 
@@ -92,7 +94,7 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
     repeats = _repeats(measures, void, cuts)
     cadence = _cadence(repeats)
     frozen = np.zeros(n, np.bool_) if cadence else repeats & ~_standing(measures, repeats, cuts)
-    interrupting = black & _interrupts(black, cuts)
+    interrupting = black & _interrupts(measures, black, cuts)
     beside = np.zeros(n, np.bool_)
     for k in _numbers(void | repeats):
         beside[max(0, k - 1) : k + 3] = True
@@ -274,8 +276,8 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -
     return standing
 
 
-def _interrupts(black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
-    """Short runs of black frames inside a shot, not at its ends."""
+def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
+    """Short runs of black frames inside a shot; between two shots only a flash of black, too short to be meant."""
     result = np.zeros(len(black), np.bool_)
     k, n = 0, len(black)
     while k < n:
@@ -285,7 +287,21 @@ def _interrupts(black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
         end = k
         while end + 1 < n and black[end + 1]:
             end += 1
-        inside = k > 0 and end + 1 < n and end + 1 not in cuts and end - k < _LONGEST
-        result[k : end + 1] = inside
+        if k > 0 and end + 1 < n:
+            if end + 1 in cuts:
+                result[k : end + 1] = end - k < _BLINK and _abrupt(measures, k, end)
+            else:
+                result[k : end + 1] = end - k < _LONGEST
         k = end + 1
     return result
+
+
+def _abrupt(measures: Measures, first: int, last: int) -> bool:
+    """Whether the pictures beside a black run are as bright and rich as those farther off: no fade leads to it."""
+    for near, far in ((first - 1, first - 1 - _AWAY), (last + 1, last + 1 + _AWAY)):
+        if not 0 <= far < len(measures):
+            return False
+        for values in (measures.level, measures.contrast):
+            if values[near] < 0.7 * values[far]:
+                return False
+    return True
