@@ -57,6 +57,11 @@ def test_uneven_times_are_said() -> None:
     assert found["vfr"] is True and found["interval_s"]["min"] < found["interval_s"]["max"]
 
 
+def test_a_still_has_no_curve() -> None:
+    record, _ = report(np.concatenate([moving(1).repeat(12, axis=0), 255 - moving(6)]), InspectOptions())
+    assert "curve" not in record or record["curve"] is None
+
+
 def test_flicker_is_said_on_the_scale_of_the_pixels() -> None:
     gain = 1 + np.random.default_rng(2).normal(0, 0.06, 24)
     pixels = np.clip(np.rint(moving(24) * gain[:, None, None, None]), 0, 255).astype(np.uint8)

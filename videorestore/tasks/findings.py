@@ -159,6 +159,8 @@ def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, 
     numbers = longest[:CURVE_FRAMES]
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], CURVE_SIDE) for i in numbers])
     frames = np.nan_to_num(frames, nan=128.0)
+    if (frames == frames[0]).all():
+        return None  # a still picture has no curve
     clock = np.array([float(seen.index.times[i]) for i in numbers])
     trial = score_hidden(frames, clock, {"curve": CurveEngine(plain=True)}, seen.noise)
     progress("does the clip lie on a curve", 1, 1)
