@@ -31,9 +31,11 @@ RISK_FRAMES = 40
 RISK_CORE = 5
 RISK_SIDE = 96
 CURVE_LEAD = 0.25
+CODED_LEAD = 0.5
 NEGLIGIBLE = 0.02
-"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB; an
-error below this share of the noise counts as that share."""
+"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB, and by
+more where a codec has made the noise dependent, which Stein's estimate does not know; an error below this share of the
+noise counts as that share."""
 
 FEWEST = 3
 """Frames without which there is no curve at all."""
@@ -120,7 +122,8 @@ def choose(
         for step, k in enumerate(tested):
             progress("trying the models on the noise", step, len(tested))
             risks[k] = denoising_risks(source, good[k], noise)
-            margin = CURVE_LEAD * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
+            lead = CODED_LEAD if noise.codec else CURVE_LEAD
+            margin = lead * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
             picks[k] = "curve" if risks[k]["curve"] < risks[k]["motion"] - margin else "motion"
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
@@ -241,7 +244,7 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     for name in sorted(engines, reverse=True):
         if name == "curve" and "motion" in squares:
             least = mixture_error(base, truth, kept, hidden)
-            if least > squares["motion"]:
+            if least >= squares["motion"]:
                 squares[name], inside[name], bounded = least, 0.0, True
                 continue
         made = engines[name].interpolate(base, clock[kept], clock[hidden])
