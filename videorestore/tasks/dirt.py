@@ -11,7 +11,7 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage
 from videorestore.detect.verdict import SURE
 from videorestore.media.source import Source
-from videorestore.tasks.masks import SHORT, Masked, Spot
+from videorestore.tasks.masks import SHORT, Masked, masked
 from videorestore.tasks.scan import Scan, read_pixels
 from videorestore.tasks.work import Progress, silent
 
@@ -67,12 +67,7 @@ class SearchedMasks:
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        masks, found = self.search(frames)
-        spots: list[list[Spot]] = [[] for _ in numbers]
-        for damage in found:
-            x, y, w, h = (int(v) for v in damage.box)
-            spots[damage.frame].append((damage.kind, (x, y, w, h)))
-        return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
+        return masked(*self.search(frames))
 
 
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:

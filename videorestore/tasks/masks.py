@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
+
+if TYPE_CHECKING:
+    from videorestore.detect.damage import Damage
 
 SHORT, LONG = 6, 24
 """Reach of masks that the program found, and of masks that were given."""
@@ -115,12 +118,16 @@ class FoundMasks:
         """See `MaskSource.read`."""
         from videorestore.detect.damage import find_damage
 
-        masks, found = find_damage(frames, noise_sd=self.noise_sd)
-        spots: list[list[Spot]] = [[] for _ in numbers]
-        for damage in found:
-            x, y, w, h = (int(v) for v in damage.box)
-            spots[damage.frame].append((damage.kind, (x, y, w, h)))
-        return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
+        return masked(*find_damage(frames, noise_sd=self.noise_sd))
+
+
+def masked(masks: Mask, found: Sequence[Damage]) -> Masked:
+    """Masks (n, h, w) of found damage, and its places frame by frame."""
+    spots: list[list[Spot]] = [[] for _ in masks]
+    for damage in found:
+        x, y, w, h = (int(v) for v in damage.box)
+        spots[damage.frame].append((damage.kind, (x, y, w, h)))
+    return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
 def load_masks(path: str, *, n_frames: int, height: int, width: int) -> ArrayMasks:
