@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,10 +18,17 @@ from videorestore.media.decoder import Damage, Decoder, Log, open_container
 from videorestore.media.look import conversion, look, readable_layout, upright
 from videorestore.media.pixels import layout_of, planes_of
 from videorestore.media.source import Counting, FrameIndex, Source
+from videorestore.media.stated import (
+    BARE,
+    alpha_decoder,
+    container_facts,
+    expected_frames,
+    stated_end,
+    stated_rates,
+)
 from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 
-# Formats that store no presentation times, or wrong ones: more frames are needed to see whether they increase.
-_BARE = ("avi", "h264", "hevc", "m4v", "mpegvideo", "obu", "asf", "h263", "vc1", "rm")
+# Frames looked at to see whether their times increase; more where the format stores none, or wrong ones.
 _MANY = 12
 _FEW = 3
 _SEEK_TRIES = 3
@@ -67,14 +73,14 @@ class VideoSource(Source):
             self._key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, self.stream, fps)
             self._tick = Fraction(chosen.time_base)
             self._promised = int(chosen.frames or 0)
-            self._expected = self._promised or _expected_frames(container, chosen)
+            self._expected = self._promised or expected_frames(container, chosen)
             self._origin = probe.origin_of(container, chosen)
-            self._container_facts = _container_facts(container, chosen)
-            self._rates = ([fps] if fps else []) + _stated_rates(container, chosen)
-            self._stated_end = _stated_end(container, chosen)
+            self._container_facts = container_facts(container, chosen)
+            self._rates = ([fps] if fps else []) + stated_rates(container, chosen)
+            self._stated_end = stated_end(container, chosen)
             sar = chosen.sample_aspect_ratio
-            self._decoder = Decoder(path, self.stream, self._tick, _alpha_decoder(chosen))
-            trusted = container.format.name not in _BARE
+            self._decoder = Decoder(path, self.stream, self._tick, alpha_decoder(chosen))
+            trusted = container.format.name not in BARE
         index = index or _INDEXES.get(self._key)
         self._index = index
         self._careful = index.careful if index is not None else False
@@ -401,53 +407,3 @@ def _check(planes: tuple[Samples, ...]) -> int:
     for plane in planes:
         value = zlib.crc32(np.ascontiguousarray(plane[::4]).data, value)
     return value
-
-
-def _stated_rates(container: Any, stream: Any) -> list[Fraction]:
-    """The rates that the file states, the likeliest first; a bare stream's default of its reader does not count."""
-    own = stream.codec_context.framerate
-    if container.format.name in _BARE and stream.start_time is None:
-        return [Fraction(own)] if own and 0 < own <= 1000 else []
-    rates = (stream.average_rate, stream.base_rate, own)
-    return [Fraction(rate) for rate in rates if rate and 0 < rate <= 1000]
-
-
-def _expected_frames(container: Any, stream: Any) -> int:
-    """A guess at the number of frames, for progress only."""
-    rate = stream.average_rate or 0
-    return (
-        round(container.duration / 1_000_000 * rate) if container.duration and container.duration > 0 else 0
-    )
-
-
-def _alpha_decoder(stream: Any) -> str | None:
-    """FFmpeg's own VP8 and VP9 decoders do not see the alpha that travels beside the picture."""
-    tags = {key.lower(): value for key, value in stream.metadata.items()}
-    if tags.get("alpha_mode") != "1":
-        return None
-    return {"vp9": "libvpx-vp9", "vp8": "libvpx"}.get(stream.codec_context.name)
-
-
-def _stated_end(container: Any, stream: Any) -> Fraction | None:
-    """End of a stream in seconds, where the file states it exactly."""
-    if "mov" in container.format.name and stream.duration and stream.start_time is not None:
-        return (int(stream.start_time) + int(stream.duration)) * Fraction(stream.time_base)
-    found = re.match(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", stream.metadata.get("DURATION", ""))
-    if not found:
-        return None
-    hours, minutes, seconds = found.groups()
-    return int(hours) * 3600 + int(minutes) * 60 + Fraction(seconds)
-
-
-def _container_facts(container: Any, stream: Any) -> dict[str, Any]:
-    context = stream.codec_context
-    facts: dict[str, Any] = {
-        "container": container.format.name,
-        "codec": context.codec.canonical_name,
-        "streams": [probe.stream_facts(s) for s in container.streams],
-        "chapters": len(container.chapters()),
-        "metadata": dict(container.metadata),
-    }
-    if container.duration:
-        facts["header_duration_s"] = container.duration / 1_000_000
-    return facts
