@@ -43,6 +43,14 @@ def test_grey_too(sd: float) -> None:
     assert abs(found.sd / sd - 1) < 0.1
 
 
+@pytest.mark.parametrize("tint", [0, 12])
+def test_black_and_white_stored_in_colour_has_the_noise_of_its_luma(tint: float) -> None:
+    grey = planted(moving(), 10)[..., :1]
+    found = estimate_noise(np.concatenate([grey, grey - tint, grey - 2 * tint], axis=-1))
+    assert found.monochrome and abs(found.sd / 10 - 1) < 0.1 and len(found.per_channel) == 3
+    assert not estimate_noise(planted(moving(), 2)).monochrome
+
+
 def test_growth_with_brightness_is_found() -> None:
     truth = moving(8)
     found = estimate_noise(planted(truth, np.sqrt(20 + 1.5 * truth)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from videorestore.motion._kernels_denoise import (
     squared_difference,
 )
 from videorestore.motion.denoise import REACH, denoise, reach
-from videorestore.spatial.noise import Noise
+from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
 from videorestore.spatial.subsampled import gather, spread
 
@@ -154,6 +156,19 @@ def test_threads_change_no_bit() -> None:
     both = denoise(noisy, Noise.white(25))
     np.testing.assert_array_equal(alone[0], both[0])
     np.testing.assert_array_equal(alone[1], both[1])
+
+
+def test_black_and_white_in_colour_is_denoised_as_grey_and_keeps_its_tint() -> None:
+    rng = np.random.default_rng(3)
+    y, x = np.mgrid[0:32, 0:40]
+    grey = (120 + 60 * np.sin(x / 6 + y / 9) + rng.normal(0, 10, (5, 32, 40))).astype(np.float32)[..., None]
+    tinted = grey + np.float32([9, 0, -14])
+    noise = replace(Noise.white(10.0, clipped=False), monochrome=True)
+    alone, alone_sd = denoise(tinted @ LUMA[:, None], noise, start=1, stop=4)
+    mean, sd = denoise(tinted, noise, start=1, stop=4)
+    np.testing.assert_allclose(mean @ LUMA[:, None], alone, atol=1e-3)
+    np.testing.assert_allclose(mean[..., 0] - mean[..., 2], 23, atol=1e-3)
+    np.testing.assert_array_equal(sd, np.repeat(alone_sd, 3, axis=-1))
 
 
 def test_no_noise_changes_nothing() -> None:

@@ -4,9 +4,11 @@ import json
 import os
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from videorestore.errors import MediaWriteError
+import videorestore as vr
+from videorestore.errors import InputError, MediaWriteError
 from videorestore.run.store import WorkFolder, describe, fingerprint
 from videorestore.tasks.options import DenoiseOptions, UpsampleOptions
 
@@ -74,3 +76,12 @@ def test_facts_that_were_not_finished_do_not_count(tmp_path, clip):
     folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True)
     (folder.path / "000003.json.new").write_text("[")
     assert not folder.done(3)
+
+
+def test_a_wrong_name_for_the_sd_maps_is_refused_before_any_work(tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((3, 16, 16), np.uint8))
+    with pytest.raises(InputError, match="output must end in"):
+        vr.denoise(
+            str(tmp_path / "in.npy"), output=str(tmp_path / "out.npy"), sd=str(tmp_path / "sd.blah"), jobs=1
+        )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy"]

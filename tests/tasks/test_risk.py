@@ -26,6 +26,18 @@ def test_linear_smoother(planted, width):
     assert estimated_mse(smooth, noisy, slice(1, 5), 12.0) == pytest.approx(true, rel=0.1, abs=3)
 
 
+def test_channels_with_the_same_noise(planted):
+    truth, noisy = (np.repeat(part, 3, axis=-1) for part in planted)
+
+    def smooth(frames):
+        luma = frames.mean(axis=-1, keepdims=True)
+        return frames + gaussian_filter(luma, (0, 1, 1, 0)) - luma
+
+    true = float(np.mean((smooth(noisy) - truth) ** 2))
+    found = estimated_mse(smooth, noisy, slice(0, 6), 12.0, monochrome=True)
+    assert found == pytest.approx(true, rel=0.1, abs=3)
+
+
 def test_soft_threshold(planted):
     truth, noisy = planted
 

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from videorestore.clip import ClipInfo, PixelFormat
 from videorestore.errors import InputError
-from videorestore.tasks.timeline import Gap, by_factor, by_rate, has_room, usual_step, with_insertions
+from videorestore.tasks.timeline import (
+    Gap,
+    by_factor,
+    by_rate,
+    has_room,
+    retimed,
+    usual_step,
+    with_insertions,
+)
 
 steps = st.lists(st.fractions(F(1, 100), F(1, 5), max_denominator=1000), min_size=1, max_size=12)
 
@@ -68,3 +77,26 @@ def test_insertion_without_room_moves_what_follows():
     assert [s.time for s in slots] == [F(k, 25) for k in range(7)]
     assert [s.place for s in slots][2:4] == [F(1, 25) + F(1, 75), F(1, 25) + F(2, 75)]
     assert slots[-1].time + slots[-1].duration == F(7, 25)
+
+
+@pytest.mark.parametrize("rounded", [None, 1000])
+@pytest.mark.parametrize("factor", [F(1), F(2), F(5, 2), F(7)])
+def test_an_even_rate_stays_even_though_the_last_frame_stays_longer(factor, rounded):
+    fps = F(30000, 1001)
+    times = [k / fps for k in range(40)]
+    if rounded:
+        times = [F(round(t * rounded), rounded) for t in times]
+    info = ClipInfo(
+        format=PixelFormat(model="rgb", depth=8), fps=fps, extra={"time_base": F(1, rounded or 30000)}
+    )
+    found = retimed(info, by_factor(times, [1 / fps] * 40, factor))
+    assert (found.fps, found.vfr) == (fps * factor, False)
+
+
+def test_the_rate_of_uneven_times_is_their_mean():
+    times, durations = clock([F(1, 10), F(1, 30), F(1, 7)])
+    info = ClipInfo(format=PixelFormat(model="rgb", depth=8), fps=F(25))
+    found = retimed(info, by_factor(times, durations, F(2)))
+    assert found.vfr and found.fps == 7 / (times[-1] + durations[-1])
+    even = retimed(info, by_rate([k * F(1, 24) for k in range(9)], [F(1, 24)] * 9, F(60)))
+    assert (even.fps, even.vfr) == (60, False)

@@ -8,7 +8,7 @@ farther apart, because skipped blocks repeat the noise of the frame before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.motion.flow import fast_flow
-from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table
+from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
 from videorestore.spatial.subsampled import find_grid
 
@@ -225,6 +225,9 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     if clip.ndim != 4 or 0 in clip.shape:
         raise InputError(f"frames must have shape (n, h, w, c), got {clip.shape}; pass consecutive frames.")
     n, h, w, c = clip.shape
+    if is_monochrome(clip):
+        found = estimate_noise((clip @ LUMA)[..., None], most=most)
+        return replace(found, per_channel=found.per_channel * 3, monochrome=True)
     if h < _BLOCK or w < _BLOCK or n < 2:
         return _from_one_frame(clip)
     blocks = _compare(clip, 1, most)

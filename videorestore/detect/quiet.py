@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from videorestore.clip import FloatArray
-from videorestore.spatial.noise import LUMA, LUMA_GAIN
+from videorestore.spatial.noise import LUMA, LUMA_GAIN, is_monochrome
 
 _BLOCK = 8
 _SHARE = 0.1  # of the blocks, the quietest ones, are listened to
@@ -49,5 +49,5 @@ def quietest_sd(frames: FloatArray) -> float:
     energy = np.square(dctn(blocks, axes=(1, 2), norm="ortho"))[:, fine].mean(axis=1)
     freedom = int(fine.sum())
     usual = float(chi2.ppf(_SHARE, freedom)) / freedom
-    gain = LUMA_GAIN if channels == 3 else 1.0
+    gain = LUMA_GAIN if channels == 3 and not is_monochrome(part) else 1.0
     return float(np.sqrt(np.quantile(energy, _SHARE) / usual) / gain)

@@ -27,7 +27,7 @@ from videorestore.errors import InputError
 from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
 from videorestore.motion.flow import fast_flow
 from videorestore.spatial.dct import shrink_in_planes
-from videorestore.spatial.noise import Noise
+from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.patches import Groups, restore_patches
 from videorestore.spatial.planes import (
     LUMA_CHROMA,
@@ -131,6 +131,11 @@ def denoise(
     if not strength >= 0:
         raise InputError(f"strength must be 0 or more, got {strength}; 1 is the usual one.")
     wanted = clip[start:stop]
+    if noise.monochrome and clip.shape[-1] == 3:
+        # All channels carry the noise of the luma: they move with it, and their differences stay.
+        luma = (clip @ LUMA)[..., None]
+        mean, sd = denoise(luma, noise, quality=quality, strength=strength, start=start, stop=stop)
+        return wanted + (mean - luma[start:stop]), np.repeat(sd, 3, axis=-1)
     assumed = noise.scaled(strength * (_CODED if noise.codec else 1.0))
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)

@@ -31,7 +31,7 @@ from videorestore.media.source import Source
 from videorestore.report.record import RecordBuilder
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.page import write_page
-from videorestore.run.sdmaps import join_sd
+from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
 from videorestore.tasks.options import Common
 from videorestore.tasks.work import Progress, Work, silent
@@ -194,6 +194,8 @@ def _file_to_file(
             info=opened.info, height=opened.height, width=opened.width, n_frames=0, fps=opened.info.fps
         )
         encoding_for(output, shape, sink_options)
+        if options.sd is not None:
+            check_sd(options.sd, shape, sink_options, None if options.dry_run else source)
         if options.cluster is not None:
             cluster.check_cluster(options.cluster)
         if options.dry_run:

@@ -15,8 +15,22 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import ClipInfo, Frame, PixelFormat
 from videorestore.errors import MediaWriteError
-from videorestore.media import SinkOptions
+from videorestore.media import SinkOptions, check_output
+from videorestore.media.segments import encoding_for
 from videorestore.tasks.work import OutputShape
+
+
+def check_sd(path: str, shape: OutputShape, options: SinkOptions, input_path: str | None) -> None:
+    """Refuse a name or an encoding of the maps before any work is done; without an input (a dry run) only these."""
+    if input_path is not None:
+        check_output(path, options, input_path)
+    encoding_for(path, _as_video(shape), options)
+
+
+def _as_video(shape: OutputShape) -> OutputShape:
+    """The maps as a video of 8 bit."""
+    form = PixelFormat(model="rgb" if shape.info.format.colours == 3 else "grey", depth=8)
+    return replace(shape, info=ClipInfo(format=form, fps=shape.fps, sar=shape.info.sar))
 
 
 def join_sd(
@@ -30,11 +44,10 @@ def join_sd(
     if Path(path).suffix == ".npy":
         _as_array(parts, path, shape)
         return
-    colours = 3 if shape.info.format.colours == 3 else 1
-    form = PixelFormat(model="rgb" if colours == 3 else "grey", depth=8)
-    info = ClipInfo(format=form, fps=shape.fps, sar=shape.info.sar)
+    video = _as_video(shape)
+    form = video.info.format
     step = 1 / shape.fps if shape.fps else Fraction(1, 25)
-    with open_sink(path, replace(shape, info=info), options, streams_from=None) as sink:
+    with open_sink(path, video, options, streams_from=None) as sink:
         k = 0
         for part in parts:
             for sd in np.load(part, mmap_mode="r"):

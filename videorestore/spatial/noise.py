@@ -15,6 +15,9 @@ LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 LUMA_GAIN = float(np.sqrt(np.sum(np.square(LUMA, dtype=np.float64))))
 """Standard deviation of the luma of unit white noise in red, green and blue."""
 
+MONOCHROME = 1.0
+"""Largest standard deviation of a difference of two channels in a black and white clip: rounding and a codec's error."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
@@ -36,6 +39,8 @@ class Noise:
         The noise was added before the clip was cut at 0 and 255, so that dark and bright places are biased.
     codec : bool
         The noise went through a lossy codec: chroma is smooth, flat blocks are frozen.
+    monochrome : bool
+        The clip is black and white though it is stored in colour: all channels carry the same noise.
     """
 
     sd: float
@@ -47,6 +52,7 @@ class Noise:
     trustworthy: bool = True
     clipped: bool = False
     codec: bool = False
+    monochrome: bool = False
 
     @property
     def clean(self) -> bool:
@@ -88,6 +94,17 @@ class Noise:
             return np.asarray(mean, dtype=np.float32)
         signal, observed, _ = clipping_table(self.offset, self.slope)
         return _look_up(mean, observed, np.clip(signal, 0.0, 255.0))
+
+
+def is_monochrome(frames: FloatArray) -> bool:
+    """Whether RGB frames ``(n, h, w, 3)`` are black and white, perhaps tinted: then their colour hardly varies."""
+    if frames.shape[-1] != 3:
+        return False
+    for frame in frames:
+        for difference in (frame[..., 0] - frame[..., 1], frame[..., 2] - frame[..., 1]):
+            if float(np.std(difference)) > MONOCHROME:
+                return False
+    return True
 
 
 def _raw(offset: float, slope: float, signal: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -17,7 +17,7 @@ from videorestore.tasks.options import Common
 from videorestore.tasks.pieces import Shot
 from videorestore.tasks.pipeline import CONTEXT, Restoration, Steps, plan_pieces
 from videorestore.tasks.scan import Scan
-from videorestore.tasks.timeline import Slot
+from videorestore.tasks.timeline import Slot, retimed
 from videorestore.tasks.window import spool_bytes
 
 
@@ -87,17 +87,16 @@ def assemble(
     if scan.start > 0:
         slots = rebase(slots, slots[0].time)
         steps = replace(steps, slots=slots)
-    n = len(slots)
-    span = slots[-1].time + slots[-1].duration - slots[0].time
+    info = retimed(source.info, slots)
     return Restoration(
         verb=verb,
         pieces=pieces,
         shape=OutputShape(
-            info=source.info,
+            info=info,
             height=source.height,
             width=source.width,
-            n_frames=n,
-            fps=n / span if span else None,
+            n_frames=len(slots),
+            fps=info.fps,
         ),
         steps=steps,
         shots=scan.shots,

@@ -169,7 +169,7 @@ def denoising_risks(source: Source, good: list[int], noise: Noise) -> dict[str, 
         def denoised(part: FloatArray, engine: Engine = engine, inner: slice = inner) -> FloatArray:
             return engine.denoise(part, noise, 1.0, inner.start, inner.stop)[0]
 
-        risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd)
+        risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd, monochrome=noise.monochrome)
     return risks
 
 

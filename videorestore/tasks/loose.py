@@ -24,7 +24,7 @@ from videorestore.tasks.assemble import decoding_losses, facts_of, rebase, renum
 from videorestore.tasks.cost import COPYING
 from videorestore.tasks.options import InpaintOptions
 from videorestore.tasks.scan import Scan
-from videorestore.tasks.timeline import Gap, Slot, has_room, with_insertions
+from videorestore.tasks.timeline import Gap, Slot, has_room, retimed, with_insertions
 from videorestore.tasks.work import Made, Origin, Piece, Progress, silent
 
 _MASK_SUFFIX = ".mask.png"
@@ -143,19 +143,18 @@ def plan_loose(
     findings: dict[str, Any] = {**facts_of(found), "model": "curve", "placed": entries}
     if refused:
         findings["refused"] = refused
-    n = len(slots)
-    length = slots[-1].time + slots[-1].duration - slots[0].time
+    info = retimed(source.info, slots)
     return Insertions(
         verb="inpaint",
         pieces=(
             Piece(index=0, start=found.start, stop=found.stop, read_start=found.start, read_stop=found.stop),
         ),
         shape=OutputShape(
-            info=source.info,
+            info=info,
             height=source.height,
             width=source.width,
-            n_frames=n,
-            fps=n / length if length else None,
+            n_frames=len(slots),
+            fps=info.fps,
         ),
         slots=slots,
         guests=guests,

@@ -18,7 +18,9 @@ PROBE = 0.1
 """Length of the probe as a share of the noise sd."""
 
 
-def estimated_mse(denoiser: Denoiser, frames: FloatArray, core: slice, sd: float, seed: int = 0) -> float:
+def estimated_mse(
+    denoiser: Denoiser, frames: FloatArray, core: slice, sd: float, *, monochrome: bool = False, seed: int = 0
+) -> float:
     """Estimated mean squared error of ``denoiser(frames)`` against the unknown truth.
 
     Where the noise is not white (after a codec) the level is off, even below zero, for all denoisers alike.
@@ -33,8 +35,13 @@ def estimated_mse(denoiser: Denoiser, frames: FloatArray, core: slice, sd: float
         The frames that are judged.
     sd : float
         Of the noise.
+    monochrome : bool
+        All channels carry the same noise; then the probe is the same in all of them, too.
     """
-    probe = np.random.default_rng(seed).standard_normal(frames.shape, dtype=np.float32)
+    shape = (*frames.shape[:3], 1) if monochrome else frames.shape
+    probe = np.broadcast_to(
+        np.random.default_rng(seed).standard_normal(shape, dtype=np.float32), frames.shape
+    )
     step = np.float32(PROBE * sd)
     estimate = denoiser(frames)
     moved = denoiser(frames + step * probe)

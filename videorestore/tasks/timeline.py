@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from videorestore.clip import ClipInfo
 from videorestore.errors import InputError
+from videorestore.media.timing import rate_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,18 @@ class Slot:
     place: Fraction
     after: int
     source: int | None
+
+
+def retimed(info: ClipInfo, slots: Sequence[Slot]) -> ClipInfo:
+    """The facts of a clip with the rate of its new slots; how long the last one stays does not count for an even rate."""
+    times = [slot.time for slot in slots]
+    stated = [] if info.fps is None else [info.fps]
+    if info.fps is not None and len(times) > 1:
+        mean = (len(times) - 1) / (times[-1] - times[0])
+        stated.append(info.fps * (mean / info.fps).limit_denominator(24))
+    tick = Fraction(info.extra.get("time_base", 0)) or Fraction(1, 1_000_000)
+    fps, vfr = rate_of(times, [slot.duration for slot in slots], stated, tick)
+    return replace(info, fps=fps, vfr=vfr)
 
 
 def _with_durations(
