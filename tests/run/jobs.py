@@ -8,12 +8,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ["--factor", "2", "--model", "motion", "--quality", "fast", "--codec", "ffv1", "--progress", "none"]
-SMALL = ["--max-memory", "40M"]
+
+SHORT_PIECES = """
+from videorestore.cli.main import run
+from videorestore.tasks import layout
+layout.MOTION_CORE = 4
+run()
+"""
 
 
 def command(clip, output, *more):
-    job = [sys.executable, "-m", "videorestore", "upsample", str(clip), "-o", str(output)]
-    return [*job, *OPTIONS, *SMALL, *more]
+    job = [sys.executable, "-c", SHORT_PIECES, "upsample", str(clip), "-o", str(output)]
+    return [*job, *OPTIONS, *more]
 
 
 def run(clip, output, *more):

@@ -28,7 +28,8 @@ def test_killed_and_resumed(clip, undisturbed, tmp_path, pieces):
     assert not folder.exists()
 
 
-def test_interrupted_leaves_no_output_and_says_130(clip, tmp_path):
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_interrupted_leaves_no_output_and_says_130(clip, tmp_path, all_of_them):
     output = tmp_path / "out.mkv"
     folder = tmp_path / "out.mkv.work"
     process = subprocess.Popen(
@@ -39,7 +40,10 @@ def test_interrupted_leaves_no_output_and_says_130(clip, tmp_path):
         start_new_session=True,
     )
     wait_for(lambda: process.poll() is not None or any(folder.glob("0*.json")))
-    process.send_signal(signal.SIGINT)
+    if all_of_them:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    else:
+        process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.startswith("error: interrupted") and errors.count("\n") == 1

@@ -52,15 +52,24 @@ def test_another_input_is_another_run(clip):
     assert fingerprint(str(clip)) != before
 
 
-def test_two_writers_are_refused(tmp_path, clip):
-    folder = WorkFolder(str(tmp_path / "out.mkv"))
+def test_two_writers_are_refused_until_the_first_is_done(tmp_path, clip):
+    first, second = (WorkFolder(str(tmp_path / "out.mkv")) for _ in range(2))
     run = describe("denoise", str(clip), DenoiseOptions(), "1")
-    folder.open(run, resume=True)
+    first.open(run, resume=True)
+    with pytest.raises(MediaWriteError, match=f"only one run may write this OUTPUT, process {os.getpid()}"):
+        second.open(run, resume=True)
+    with pytest.raises(MediaWriteError, match="only one run"):
+        second.open(run, resume=False)
+    assert first.path.exists()
+    first.release()
+    assert second.open(run, resume=True) == "resumed"
+
+
+def test_the_number_of_a_dead_process_that_another_one_got_since_locks_nothing(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir()
     (folder.path / "pid").write_text(str(os.getppid()))
-    with pytest.raises(MediaWriteError, match="only one run"):
-        folder.open(run, resume=True)
-    with pytest.raises(MediaWriteError, match="only one run"):
-        folder.open(run, resume=False)
+    assert folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True) == "other"
 
 
 def test_a_torn_note_is_another_run(tmp_path, clip):
@@ -85,3 +94,24 @@ def test_a_wrong_name_for_the_sd_maps_is_refused_before_any_work(tmp_path):
             str(tmp_path / "in.npy"), output=str(tmp_path / "out.npy"), sd=str(tmp_path / "sd.blah"), jobs=1
         )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy"]
+
+
+def test_a_piece_whose_files_have_changed_does_not_count(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True)
+    for index in range(4):
+        folder.segment(index).write_bytes(bytes(100))
+        folder.save_facts(index, [{"fact": index}])
+    assert all(folder.done(index) for index in range(4))
+    folder.segment(0).write_bytes(bytes(60))
+    folder.segment(1).unlink()
+    folder.facts_path(2).write_bytes(b"\x00garbage")
+    assert [folder.done(index) for index in range(4)] == [False, False, False, True]
+
+
+def test_a_plan_that_cannot_be_read_is_no_plan(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True)
+    assert not folder.planned()
+    (folder.path / "plan").write_bytes(b"\x80\x05 torn")
+    assert not folder.planned()

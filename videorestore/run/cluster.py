@@ -39,7 +39,7 @@ class Ticket:
     name : str
         Of this run, for the folder of what was shipped.
     content : str
-        Fingerprint of the input, without the times of its files.
+        Fingerprint of the input and of the masks, without the times of their files.
     plan : str
         Digest of the plan.
     """
@@ -95,9 +95,7 @@ def spread(
     )
     plan = (folder.path / "plan").read_bytes()
     digest = hashlib.sha256(plan).hexdigest()
-    ticket = Ticket(
-        name=f"videorestore-{digest[:16]}", content=fingerprint(assignment.path, times=False), plan=digest
-    )
+    ticket = Ticket(name=f"videorestore-{digest[:16]}", content=_content(assignment), plan=digest)
     equipped: Counter[str] = Counter()
     with _client(address) as client:
 
@@ -134,12 +132,17 @@ def shipped_folder(name: str) -> Path:
     return Path(tempfile.gettempdir()) / f"{name}-{os.getpid()}"
 
 
+def _content(assignment: piecework.Assignment) -> str:
+    paths = [assignment.path] + ([assignment.mask] if assignment.mask is not None else [])
+    return "".join(fingerprint(path, times=False) for path in paths)
+
+
 def sees(assignment: piecework.Assignment, ticket: Ticket) -> bool:
     """Whether this process reaches the very input and the very plan by their own paths, and may write there."""
     plan = WorkFolder(assignment.output).path / "plan"
     try:
         return (
-            fingerprint(assignment.path, times=False) == ticket.content
+            _content(assignment) == ticket.content
             and hashlib.sha256(plan.read_bytes()).hexdigest() == ticket.plan
             and os.access(plan.parent, os.W_OK)
         )
@@ -162,6 +165,7 @@ def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) 
         assignment,
         path=str(folder / "input" / Path(assignment.path).name),
         output=str(folder / Path(assignment.output).name),
+        mask=None if assignment.mask is None else str(folder / "mask" / Path(assignment.mask).name),
     )
     frames = alone(piecework.make_piece, local, number)
     return Delivery(
@@ -231,7 +235,10 @@ def ship(client: Any, worker: str, assignment: piecework.Assignment, ticket: Tic
         )
         future.result()
 
-    for file, path in shipped_files(assignment.path):
+    files = shipped_files(assignment.path, "input")
+    if assignment.mask is not None:
+        files += shipped_files(assignment.mask, "mask")
+    for file, path in files:
         with file.open("rb") as stream:
             offset = 0
             while True:
@@ -246,10 +253,10 @@ def ship(client: Any, worker: str, assignment: piecework.Assignment, ticket: Tic
     send("complete", 0, b"")
 
 
-def shipped_files(path: str) -> list[tuple[Path, str]]:
+def shipped_files(path: str, place: str = "input") -> list[tuple[Path, str]]:
     """Files of an input and where they go: a file, the files of a folder, or what a pattern matches."""
     whole = Path(path)
     if whole.is_dir():
-        return [(f, f"input/{whole.name}/{f.name}") for f in sorted(whole.iterdir()) if f.is_file()]
+        return [(f, f"{place}/{whole.name}/{f.name}") for f in sorted(whole.iterdir()) if f.is_file()]
     found = [whole] if whole.exists() else [Path(p) for p in sorted(glob.glob(path))]
-    return [(f, f"input/{f.name}") for f in found]
+    return [(f, f"{place}/{f.name}") for f in found]

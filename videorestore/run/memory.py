@@ -63,17 +63,26 @@ class Watch:
 
 
 def family_bytes(pid: int) -> int:
-    """Resident memory of a process and its descendants in bytes; 0 where the system does not tell."""
+    """Resident memory of a process and its descendants in bytes; 0 where the system does not tell.
+
+    A child that has not yet become another program still shows the memory of its parent, which is not counted twice.
+    """
     try:
         total = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         tasks = os.listdir(f"/proc/{pid}/task")
+        words = _words(pid)
     except (OSError, IndexError):
         return 0
     for task in tasks:
         with contextlib.suppress(OSError):
             children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
-            total += sum(family_bytes(int(child)) for child in children)
+            total += sum(family_bytes(int(child)) for child in children if _words(int(child)) != words)
     return total
+
+
+def _words(pid: int) -> bytes:
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def budget(max_memory: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from videorestore import __version__, colour
 from videorestore.clip import Clip, FloatArray, Samples
-from videorestore.errors import VideoRestoreError
+from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import (
     SinkOptions,
     check_output,
@@ -33,7 +33,10 @@ from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
+from videorestore.tasks.look import helped_by
+from videorestore.tasks.masks import FileMasks
 from videorestore.tasks.options import Common
+from videorestore.tasks.pipeline import Restoration
 from videorestore.tasks.work import Progress, Work, silent
 
 Plan = Callable[[Source, Any, int, Progress], Work]
@@ -43,6 +46,9 @@ WORTH_WORKERS = 2 << 20
 
 EASY_MEMORY = 4 << 30
 """With less memory than this the plan decides first how many workers there may be."""
+
+ROOMY = 1 << 30
+"""Bytes for each of two workers, below which one that has all of the memory does better."""
 
 PIECE_MEMORY = 4 << 30
 """Bytes that one piece may take where the user names no limit."""
@@ -200,19 +206,24 @@ def _file_to_file(
             cluster.check_cluster(options.cluster)
         if options.dry_run:
             work = plan(opened, options, _share(options), progress)
+            check_memory(work, options)
             return _dry(verb, work, output, options, started)
         folder = WorkFolder(output)
         state = folder.open(describe(verb, source, options, __version__), resume=options.resume)
         if state == "other":
             progress("other options or input than the interrupted run: starting anew", 0, 0)
         resumed = state == "resumed" and folder.planned()
+        if state == "resumed" and not resumed:
+            folder.clear()
         if resumed:
             work, _ = folder.load_plan()
         else:
             try:
-                warming = workers.Warming(_early(source, options))
-                work = plan(opened, options, _share(options), progress)
-                warming.wait()
+                with workers.Crew(_early(source, options)) as crew, helped_by(crew.in_order):
+                    if options.cluster is None:
+                        crew.warm()
+                    work = plan(opened, options, _share(options), progress)
+                check_memory(work, options)
                 jobs = _processes(work, options, len(work.pieces))
                 memory.check_disk(folder.path, _disk_need(work, output, options, jobs))
             except VideoRestoreError:
@@ -227,6 +238,7 @@ def _file_to_file(
             previews=options.report is not None,
             stream=options.stream,
             fps=options.input_fps,
+            mask=_mask_file(work),
         )
         # A run that goes on has its index in the work folder, not in the source that was just opened.
         known = None if resumed else opened
@@ -253,7 +265,6 @@ def _file_to_file(
     record = builder.build(_findings(work, damage), workers=count)
     record["input"], record["output"] = source, output
     record["estimate"] = _estimate(work, output, options, count)
-    remarks = (*_short_of_memory(work, options), *remarks)
     if remarks:
         record["notes"] = list(remarks)
     if losses:
@@ -264,6 +275,12 @@ def _file_to_file(
     return Outcome(record=record, losses=losses)
 
 
+def _mask_file(work: Work) -> str | None:
+    """The file or folder that masks are read from on the way, if there is one."""
+    masks = work.steps.masks if isinstance(work, Restoration) else None
+    return masks.path if isinstance(masks, FileMasks) else None
+
+
 def _findings(work: Work, damage: list[dict[str, Any]]) -> dict[str, Any]:
     findings = dict(work.findings)
     if damage:
@@ -272,8 +289,14 @@ def _findings(work: Work, damage: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _share(options: Common) -> int:
-    """Memory for one piece. It decides where pieces are cut, so it depends neither on the machine nor on --jobs."""
-    return options.max_memory // 2 if options.max_memory > 0 else PIECE_MEMORY
+    """Memory for one piece. It decides where pieces are cut, so it depends neither on the machine nor on --jobs.
+
+    Of what the user allows two workers get their share, beside the process that hands out the work.
+    """
+    if options.max_memory <= 0:
+        return PIECE_MEMORY
+    shared = (options.max_memory - memory.PARENT) // 2
+    return shared if shared >= ROOMY else options.max_memory
 
 
 def _processes(work: Work, options: Common, pieces: int) -> int:
@@ -286,9 +309,12 @@ def _processes(work: Work, options: Common, pieces: int) -> int:
 
 
 def _early(source: str, options: Common) -> int:
-    """How many workers to start before the plan is known: none for small files, which one process may do alone."""
+    """How many workers to start before the plan is known: none for small files, which one process may do alone.
+
+    With a cluster they only help to look through the clip.
+    """
     small = os.path.isfile(source) and os.path.getsize(source) < WORTH_WORKERS
-    if options.cluster is not None or small or 0 < options.max_memory < EASY_MEMORY:
+    if small or 0 < options.max_memory < EASY_MEMORY:
         return 0
     return options.jobs or workers.cores()
 
@@ -304,14 +330,14 @@ def _disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
     return encoded + jobs * int(getattr(work, "piece_disk", 0))
 
 
-def _short_of_memory(work: Work, options: Common) -> tuple[str, ...]:
-    """What is said where one piece already needs more than the user allows."""
-    if not 0 < options.max_memory < work.piece_bytes:
-        return ()
-    return (
-        f"--max-memory {options.max_memory / 1e6:.0f} MB cannot be kept: frames of this size need about "
-        f"{work.piece_bytes / 1e6:.0f} MB",
-    )
+def check_memory(work: Work, options: Common) -> None:
+    """Refuse a limit that one piece already exceeds, before any work."""
+    if 0 < options.max_memory < work.piece_bytes:
+        least = -(-work.piece_bytes // 10**7) * 10
+        raise InputError(
+            f"--max-memory must be at least about {least}M for this job on frames of {work.shape.width} x "
+            f"{work.shape.height}, got {options.max_memory / 1e6:.0f}M; allow more, or make the frames smaller first."
+        )
 
 
 def _make_all(
@@ -329,18 +355,19 @@ def _make_all(
     done = total - sum(counts[k] for k in todo)
     progress(work.verb, done, total)
     jobs = _processes(work, options, len(todo))
-    arguments = [(assignment, k) for k in todo]
+    crew = workers.Crew(0 if options.cluster is not None else jobs)
     if options.cluster is not None:
         stream = cluster.spread(assignment, todo, folder, options.cluster)
     elif jobs > 1:
-        stream = workers.spread(piecework.make_piece, arguments, jobs)
+        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo])
     elif source is None:
         stream = (piecework.make_piece(assignment, k) for k in todo)
     else:
         stream = (piecework.store_piece(assignment, work, source, k) for k in todo)
-    for frames in stream:
-        done += frames
-        progress(work.verb, done, total)
+    with crew:
+        for frames in stream:
+            done += frames
+            progress(work.verb, done, total)
     return jobs
 
 
@@ -369,7 +396,4 @@ def _dry(verb: str, work: Work, output: str, options: Common, started: float) ->
         "pieces": len(work.pieces),
         "estimate": _estimate(work, output, options, jobs),
     }
-    notes = _short_of_memory(work, options)
-    if notes:
-        findings["notes"] = list(notes)
     return Outcome(record=_builder(verb, work, started).build(findings), losses=work.losses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
 from videorestore.report.record import frame_fact
 from videorestore.run.store import WorkFolder, no_room
+from videorestore.tasks.masks import FileMasks
 from videorestore.tasks.pipeline import Restoration
 from videorestore.tasks.work import Made, Progress, Work, silent
 
@@ -37,6 +39,8 @@ class Assignment:
         The input.
     output : str
         The work folder beside it holds the plan and takes the pieces.
+    mask : str or None
+        Where masks lie that have a file of their own.
     """
 
     path: str
@@ -46,6 +50,7 @@ class Assignment:
     previews: bool = False
     stream: int | None = None
     fps: Fraction | None = None
+    mask: str | None = None
 
 
 def note_of(made: Made, index: int) -> dict[str, Any]:
@@ -71,7 +76,7 @@ class ArrayFile:
 
     def __init__(self, path: Path, count: int) -> None:
         self._path = path
-        self._part = path.with_name(path.name + ".part")
+        self._part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
         self._count = count
         self._stream: BinaryIO | None = None
 
@@ -177,7 +182,10 @@ def store_piece(
     folder = WorkFolder(assignment.output)
     counts = work.output_counts()
     if isinstance(work, Restoration):
-        work = replace(work, scratch=str(folder.path))
+        steps = work.steps
+        if assignment.mask is not None and isinstance(steps.masks, FileMasks):
+            steps = replace(steps, masks=replace(steps.masks, path=assignment.mask))
+        work = replace(work, steps=steps, scratch=str(folder.path))
     sds = ArrayFile(folder.sd_path(piece.index), counts[piece.index]) if assignment.sd else None
     collector = _Collector(
         first=sum(counts[: piece.index]),

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import shutil
+import uuid
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class WorkFolder:
 
     def __init__(self, output: str) -> None:
         self.path = Path(output.rstrip("/\\") + ".work")
+        self._held: int | None = None
 
     def open(self, description: dict[str, Any], *, resume: bool) -> str:
         """Make the folder, or take up an old one.
@@ -71,44 +73,79 @@ class WorkFolder:
         {"new", "resumed", "other"}
             "other": there was a folder of a different run, which has been cleared.
         """
-        state = "new"
-        note = self.path / "run.json"
-        if self.path.exists():
-            same = False
-            with contextlib.suppress(OSError, ValueError):
-                same = json.loads(note.read_text()) == description
-            if resume and same:
-                self._lock()
-                return "resumed"
-            state = "other" if resume else "new"
-            self._check_lock()
-            shutil.rmtree(self.path)
         try:
-            self.path.mkdir(parents=False)
+            old = self._take()
+            if old:
+                same = False
+                with contextlib.suppress(OSError, ValueError):
+                    same = json.loads((self.path / "run.json").read_text()) == description
+                if resume and same:
+                    return "resumed"
+                self.clear()
+        except MediaWriteError:
+            raise
         except OSError as error:
             raise MediaWriteError(
                 f"the folder of OUTPUT must be writable, got: {error.strerror}; choose another place."
             ) from error
-        self._lock()
-        self._write(note, json.dumps(description).encode())
-        return state
+        self._write(self.path / "run.json", json.dumps(description).encode())
+        return "other" if old and resume else "new"
 
-    def _check_lock(self) -> None:
-        try:
-            pid = int((self.path / "pid").read_text())
-        except (OSError, ValueError):
-            return
-        if pid != os.getpid() and _alive(pid):
-            raise MediaWriteError(
-                f"only one run may write this OUTPUT, process {pid} is at it; wait for it or choose another name."
-            )
+    def _take(self) -> bool:
+        """Make the folder and lock it. Returns whether it was there before."""
+        while True:
+            old = self.path.exists()
+            self.path.mkdir(exist_ok=True)
+            self._lock()
+            with contextlib.suppress(FileNotFoundError):
+                if self._held is None or os.path.samestat(os.fstat(self._held), self.path.stat()):
+                    self._write(self.path / "pid", str(os.getpid()).encode())
+                    return old
+            # The run that had it has just removed it.
+            self.release()
+
+    def clear(self) -> None:
+        """Empty the folder but for what names its run; it stays, because it is locked."""
+        for path in self.path.iterdir():
+            if path.name not in ("pid", "run.json"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _lock(self) -> None:
-        self._check_lock()
-        self._write(self.path / "pid", str(os.getpid()).encode())
+        """Take the folder for this process; the system gives it free when the process ends, however that happens."""
+        owner = 0
+        with contextlib.suppress(OSError, ValueError):
+            owner = int((self.path / "pid").read_text())
+        try:
+            import fcntl
+        except ImportError:
+            free = owner in (0, os.getpid()) or not _alive(owner)
+        else:
+            if self._held is None:
+                self._held = os.open(self.path, os.O_RDONLY)
+            try:
+                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                free = True
+            except BlockingIOError:
+                free = False
+        if not free:
+            self.release()
+            who = f"process {owner}" if owner else "another process"
+            raise MediaWriteError(
+                f"only one run may write this OUTPUT, {who} is at it; wait for it or choose another name."
+            )
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let others have the folder."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def _write(self, path: Path, content: bytes) -> None:
-        part = path.with_name(path.name + ".new")
+        # A name of its own: what a killed run left behind may still be writing.
+        part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.new")
         try:
             with part.open("wb") as stream:
                 stream.write(content)
@@ -134,8 +171,12 @@ class WorkFolder:
         self._write(self.path / "plan", pickle.dumps((work, index)))
 
     def planned(self) -> bool:
-        """Whether an interrupted run came as far as its plan."""
-        return (self.path / "plan").exists()
+        """Whether an interrupted run came as far as its plan, and that can be read."""
+        try:
+            self.load_plan()
+        except Exception:  # whatever a damaged file brings about
+            return False
+        return True
 
     def load_plan(self) -> tuple[Work, FrameIndex]:
         """The plan and the frame index of this run."""
@@ -162,19 +203,31 @@ class WorkFolder:
         return self.path / f"{index:06d}.npz"
 
     def done(self, index: int) -> bool:
-        """Whether the piece is complete."""
-        return self.facts_path(index).exists()
+        """Whether the piece is complete: its files have the sizes that were taken down at last."""
+        try:
+            sizes = json.loads(self.facts_path(index).read_text())["files"]
+            return all((self.path / name).stat().st_size == size for name, size in sizes.items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
 
     def save_facts(self, index: int, facts: list[dict[str, Any]]) -> None:
         """Complete a piece; what belongs to it reaches the disk before the facts that vouch for it."""
-        for path in (self.segment(index), self.sd_path(index), self.previews_path(index)):
+        sizes = {}
+        for path in self._parts(index):
             if path.exists():
                 _flush(path)
-        self._write(self.facts_path(index), json.dumps(facts).encode())
+                sizes[path.name] = path.stat().st_size
+        self._write(self.facts_path(index), json.dumps({"files": sizes, "frames": facts}).encode())
+
+    def _parts(self, index: int) -> tuple[Path, ...]:
+        """All that a piece may consist of, but for its facts."""
+        segment = self.segment(index)
+        times = segment.with_name(segment.name + ".times")
+        return segment, times, self.sd_path(index), self.previews_path(index)
 
     def load_facts(self, index: int) -> list[dict[str, Any]]:
         """What a piece says of its frames."""
-        return json.loads(self.facts_path(index).read_text())  # type: ignore[no-any-return]
+        return json.loads(self.facts_path(index).read_text())["frames"]  # type: ignore[no-any-return]
 
     def save_previews(self, index: int, previews: dict[str, np.ndarray]) -> None:
         """Keep the small pictures of a piece."""
@@ -187,13 +240,10 @@ class WorkFolder:
 
     def give_away(self, index: int) -> dict[str, bytes]:
         """The files of a finished piece by name; they are deleted here."""
-        names = [f"{index:06d}.mkv", f"{index:06d}.mkv.times", f"{index:06d}.sd.npy"]
-        names += [f"{index:06d}.npz", f"{index:06d}.json"]
         files: dict[str, bytes] = {}
-        for name in names:
-            path = self.path / name
+        for path in (*self._parts(index), self.facts_path(index)):
             if path.exists():
-                files[name] = path.read_bytes()
+                files[path.name] = path.read_bytes()
                 path.unlink()
         return files
 
@@ -206,6 +256,7 @@ class WorkFolder:
     def remove(self) -> None:
         """Forget everything."""
         shutil.rmtree(self.path, ignore_errors=True)
+        self.release()
 
 
 def no_room(error: OSError) -> MediaWriteError:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from videorestore.errors import VideoRestoreError
 
 TRIES = 3
 """How often a piece is given out before its failure counts."""
+
+IDLE = 300
+"""Seconds after which a worker without work ends."""
+
+WATCH = 0.25
+"""Seconds between two looks at whether the parent is still there."""
+
+AHEAD = 6
+"""Most things that are given out before the first of them is back, where they are large."""
 
 
 def cores() -> int:
@@ -59,31 +74,145 @@ def alone(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-class Warming:
-    """Workers that start and load their libraries while the work is still being planned.
+def _in_crew(function: Callable[..., Any], *args: Any) -> Any:
+    """Run in a worker that belongs to this run only."""
+    _serve(os.getppid())
+    return alone(function, *args)
+
+
+@cache
+def _serve(parent: int) -> None:
+    """Leave Ctrl-C, which reaches all processes of a terminal, to the parent, and end soon after it, however it ends.
+
+    What a killed run still does could get in the way of the next one.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH)
+        os._exit(1)
+
+    with contextlib.suppress(ValueError):  # tasks run in the main thread, as far as joblib promises anything
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if parent > 1:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+class Crew:
+    """Processes of this machine that do what one process would do alone, each with one thread.
+
+    They start when they get something to do, and stay for the next run of the same program.
 
     Parameters
     ----------
     jobs : int
-        How many; fewer than 2 need none.
+        How many; fewer than 2 are none.
     """
 
     def __init__(self, jobs: int) -> None:
-        self._ready: Iterator[Any] = iter(())
-        if jobs > 1:
-            from joblib import Parallel, delayed
+        self.jobs = jobs if jobs > 1 else 0
+        self._current: Any = None
 
-            self._ready = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-                delayed(alone)(_load) for _ in range(jobs)
-            )
+    def __enter__(self) -> Crew:
+        return self
 
-    def wait(self) -> None:
-        """Until they are ready; one that did not start will be started when it is needed."""
+    def __exit__(self, kind: object, *rest: object) -> None:
+        """After a failure or an interruption they stop at once, whatever they do."""
+        if kind is not None and self._current is not None:
+            self._current.shutdown(wait=True, kill_workers=True)
+
+    def _executor(self) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        # Libraries that read these when they are loaded never start more threads than the one they may use.
+        env = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._current = get_reusable_executor(max_workers=self.jobs, timeout=IDLE, env=env)
+        return self._current
+
+    def warm(self) -> None:
+        """Let them start and load their libraries while the work is still being planned."""
+        if self.jobs:
+            executor = self._executor()
+            for _ in range(self.jobs):
+                executor.submit(_in_crew, _load)
+
+    def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
+
+        Whatever a worker takes with it when it dies is done here.
+        """
+        if not self.jobs:
+            yield from (function(*one) for one in arguments)
+            return
+        executor = self._executor()
+        ahead = min(self.jobs + 1, AHEAD)
+        waiting: deque[tuple[Any, tuple[Any, ...]]] = deque()
+        for one in arguments:
+            waiting.append((_submitted(executor, function, one), one))
+            while len(waiting) > ahead:
+                yield _result(*waiting.popleft(), function)
+        while waiting:
+            yield _result(*waiting.popleft(), function)
+
+    def as_done(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Results of ``function(*arguments[k])`` as they come.
+
+        A worker that dies is replaced and its piece given out again, up to TRIES times.
+        """
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        with contextlib.suppress(TerminatedWorkerError):
-            for _ in self._ready:
-                pass
+        left = dict(enumerate(arguments))
+        for attempt in range(1, TRIES + 1):
+            executor = self._executor()
+            try:
+                for k, result in _round(executor, function, left, self.jobs + 1):
+                    left.pop(k)
+                    yield result
+                return
+            except TerminatedWorkerError as error:
+                if attempt == TRIES:
+                    raise VideoRestoreError(
+                        f"every piece must get done, {len(left)} were lost with their workers {TRIES} times; "
+                        "lower --jobs or --max-memory (is the memory full?)."
+                    ) from error
+
+
+def _submitted(executor: Any, function: Callable[..., Any], one: tuple[Any, ...]) -> Any:
+    """A future, or None where the workers are lost."""
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        return executor.submit(_in_crew, function, *one)
+    except BrokenProcessPool:
+        return None
+
+
+def _result(future: Any, one: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        if future is not None:
+            return future.result()
+    except BrokenProcessPool:
+        pass
+    return function(*one)
+
+
+def _round(
+    executor: Any, function: Callable[..., Any], left: dict[int, tuple[Any, ...]], ahead: int
+) -> Iterator[tuple[int, Any]]:
+    """One attempt at all that is left: numbers and results as they come."""
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    todo = iter(list(left.items()))
+    running: dict[Any, int] = {}
+    while True:
+        for k, args in islice(todo, ahead - len(running)):
+            running[executor.submit(_in_crew, function, *args)] = k
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            yield running.pop(future), future.result()
 
 
 def _load() -> None:
@@ -96,34 +225,3 @@ def _load() -> None:
 
     grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
     denoise(grain, Noise(sd=10.0), quality="fast")
-
-
-def spread(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
-    """Results of ``function(*arguments[k])`` as they come, from ``jobs`` processes.
-
-    A worker that dies is replaced and its piece given out again, up to TRIES times.
-    """
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    left = dict(enumerate(arguments))
-    for attempt in range(1, TRIES + 1):
-        calls = [delayed(_numbered)(k, function, *args) for k, args in left.items()]
-        try:
-            for k, result in Parallel(
-                n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs
-            )(calls):
-                left.pop(k)
-                yield result
-        except TerminatedWorkerError as error:
-            if attempt == TRIES:
-                raise VideoRestoreError(
-                    f"every piece must get done, {len(left)} were lost with their workers {TRIES} times; "
-                    "lower --jobs or --max-memory (is the memory full?)."
-                ) from error
-            continue
-        return
-
-
-def _numbered(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
-    return k, alone(function, *args)

@@ -63,19 +63,19 @@ def assemble(
     if steps.masks is not None:
         halo += min(engine.inpaint_reach, steps.masks.reach)
     size = (source.height, source.width)
-    making = steps.masks is not None or any(
-        s.source is None or s.source in steps.missing for s in steps.slots
-    )
+    making = any(s.source is None or s.source in steps.missing for s in steps.slots)
     along = motion_layout(
         *size,
         halo=halo,
         budget=budget,
         quality=options.quality,
         denoising=steps.noise is not None,
+        mending=steps.masks is not None,
         making=making,
     )
     # A curve wants long pieces: it may take the share of two.
-    curve = curve_layout(*size, halo=halo, budget=2 * budget, spooled=steps.masks is None)
+    room = min(2 * budget, options.max_memory or 2 * budget)
+    curve = curve_layout(*size, halo=halo, budget=room, spooled=steps.masks is None)
     pieces = plan_pieces(
         scan.shots, choice.models, steps.missing, core=along.core, curve_core=curve.core, halo=halo
     )

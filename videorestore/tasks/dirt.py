@@ -11,16 +11,17 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage
 from videorestore.detect.verdict import SURE
 from videorestore.media.source import Source
-from videorestore.tasks.masks import SHORT, Masked, masked
-from videorestore.tasks.scan import Scan, read_pixels
+from videorestore.tasks.masks import SHORT, Masked, searched
+from videorestore.tasks.scan import Scan, read_some
 from videorestore.tasks.work import Progress, silent
 
 SAMPLED_SHOTS = 3
 SAMPLED_FRAMES = 9
+SAMPLED_SIDE = 960
 DIRTY = 0.25
 LIKELY = 3.0
 """A film is dirty from so many spots per frame on that have at least these log odds, judged by stretches of its
-longest shots."""
+longest shots; of very large frames a central part is enough."""
 
 LOWEST = -1.0
 """Log odds that are enough on the dirtiest film."""
@@ -67,22 +68,24 @@ class SearchedMasks:
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        return masked(*self.search(frames))
+        return searched(self.search, frames)
 
 
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
     """The search that fits a clip, by what a few stretches of its longest shots show."""
     spots = frames = 0
+    share = 1.0
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
-        pixels = np.stack([read_pixels(source, i, i + 1)[0] for i in numbers])
-        _, damage = find_damage(
-            np.nan_to_num(pixels, nan=128.0), noise_sd=found.sure_noise_sd, least=LIKELY, strict=True
-        )
+        pixels = read_some(source, numbers, side=SAMPLED_SIDE)
+        share = pixels.shape[1] * pixels.shape[2] / (source.height * source.width)
+        np.nan_to_num(pixels, copy=False, nan=128.0)
+        _, damage = find_damage(pixels, noise_sd=found.sure_noise_sd, least=LIKELY, strict=True)
         spots += len(damage)
         frames += len(numbers)
     # One spot may be a mistake.
-    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=spots / frames if spots > 1 else 0.0)
+    rate = spots / (frames * share) if spots > 1 else 0.0
+    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=rate)
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:

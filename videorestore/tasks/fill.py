@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.errors import InputError
-from videorestore.media.source import Source
+from videorestore.media.source import FrameIndex, Source
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.count import count_absent
 from videorestore.tasks.moments import Place, frames_named, places_named
 from videorestore.tasks.options import FillOptions
 from videorestore.tasks.pipeline import Restoration, Steps
-from videorestore.tasks.scan import Scan, scan
+from videorestore.tasks.scan import Scan, index_for, scan
 from videorestore.tasks.timeline import Gap, has_room, usual_step, with_insertions
 from videorestore.tasks.work import Progress, silent
 
@@ -23,7 +23,7 @@ LONGEST_GAP = 240
 def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
     progress("counting frames", 0, 0)
-    index = source.index()
+    index = _index_naming(source, options)
     listed = None if options.missing is None else frames_named(options.missing, index)
     insertions = places_named(options.insert, index)
     check_numbers(listed, insertions, len(index))
@@ -50,6 +50,16 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
     kept = tuple(g for g in gaps if (g.after + found.start, False) not in unsure)
     lines = tuple(f"frame {i}: not filled, its sd would exceed {options.max_sd:g}" for i, _ in sorted(unsure))
     return planned(left, kept, lines)
+
+
+def _index_naming(source: Source, options: FillOptions) -> FrameIndex:
+    """The index as far as the range needs it, or all of it where something behind the range is named."""
+    span = options.span
+    named = [*(options.missing or ()), *(insertion.after for insertion in options.insert)]
+    end = 0 if span is None or span.in_seconds else int(span.stop or 0)
+    if all(isinstance(number, int) and number < end for number in named):
+        return index_for(source, span)
+    return source.index()
 
 
 def unsure_places(

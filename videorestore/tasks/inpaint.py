@@ -44,7 +44,13 @@ def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
     if isinstance(mask, str):
         if mask == "auto":
             return FoundMasks(noise_sd=found.sure_noise_sd)
-        return load_masks(mask, n_frames=n, height=source.height, width=source.width)
+        return load_masks(
+            mask,
+            span=(found.start, found.stop),
+            n_frames=n if found.index.whole else None,
+            height=source.height,
+            width=source.width,
+        )
     bits = np.asarray(mask).astype(bool)
     shapes = [(source.height, source.width), (n, source.height, source.width)]
     if bits.shape not in shapes:

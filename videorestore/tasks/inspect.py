@@ -21,7 +21,7 @@ from videorestore.report.score import on_255
 from videorestore.report.words import findings
 from videorestore.tasks.findings import find
 from videorestore.tasks.options import InspectOptions
-from videorestore.tasks.scan import resolve_span
+from videorestore.tasks.scan import index_for, resolve_span
 from videorestore.tasks.work import Progress, silent
 
 PICTURES = 60
@@ -49,7 +49,7 @@ def report(
     started = time.monotonic()
     with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
         progress("counting frames", 0, 0)
-        index = opened.index()
+        index = index_for(opened, options.span)
         if not len(index):
             raise MediaReadError("the input must hold at least one frame, found none; check the file.")
         start, stop = resolve_span(options.span, index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from videorestore.tasks.masks import STRIP, STRIP_MARGIN
 from videorestore.tasks.options import Quality
 from videorestore.tasks.tiles import MARGIN, SIDE, SMALL_SIDE
 
@@ -24,9 +25,18 @@ HELD = 48
 DENOISING = {"fast": 215, "default": 235, "best": 260}
 """For each pixel of each frame of the part of the picture that is being denoised along motion."""
 
-MENDING = 60
+MENDING = 75
+MENDING_PART = 120
+"""Where pixels are mended along motion: for each pixel of each frame in memory, and of the part at hand."""
+
+DETECTING = 1100
+"""Where damage is sought: for each pixel of the picture, or of the strip at hand."""
+
 MAKING = 1200
-"""Where pixels or frames are made along motion: for each pixel of each frame, and for each pixel besides."""
+"""Where frames are made along motion: for each pixel of the picture."""
+
+MASK = 4
+"""For each pixel of each frame on disk that is mended: its masks."""
 
 CURVE_FRAME = 1_600_000
 CURVE = 120 << 20
@@ -76,7 +86,15 @@ def part_pixels(height: int, width: int, side: int) -> int:
 
 
 def motion_layout(
-    height: int, width: int, *, halo: int, budget: int, quality: Quality, denoising: bool, making: bool
+    height: int,
+    width: int,
+    *,
+    halo: int,
+    budget: int,
+    quality: Quality,
+    denoising: bool,
+    mending: bool = False,
+    making: bool = False,
 ) -> Layout:
     """Pieces along motion.
 
@@ -88,25 +106,28 @@ def motion_layout(
         Bytes for one process and its encoder.
     denoising : bool
         Noise is removed.
+    mending : bool
+        Pixels are mended.
     making : bool
-        Pixels are mended, or frames made.
+        Whole frames are made.
     """
     pixels = height * width
-    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + (MAKING * pixels if making else 0)
-    held = (MENDING if making else HELD) * pixels
-    if not denoising:
-        core = _core(budget - fixed, held, halo, MOTION_CORE)
-        return Layout(core=core, side=SIDE, on_disk=False, fixed=fixed, per_frame=held)
     choices = []
-    for side in (SIDE, SMALL_SIDE):
-        work = DENOISING[quality] * part_pixels(height, width, side)
-        for on_disk in (False, True) if not making else (False,):
-            per_frame = work + (0 if on_disk else held)
-            core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
-            choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
-            if core >= ENOUGH:
-                return choices[-1]
-    return max(choices, key=lambda layout: layout.core)
+    for side, on_disk in ((SIDE, False), (SIDE, True), (SMALL_SIDE, False), (SMALL_SIDE, True)):
+        strip = height * min(width, STRIP + 2 * STRIP_MARGIN) if on_disk else pixels
+        besides = max(MAKING * pixels if making else 0, DETECTING * strip if mending else 0)
+        fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
+        part = part_pixels(height, width, side)
+        work = DENOISING[quality] * part if denoising else 0
+        if mending and on_disk:
+            work = max(work, MENDING_PART * part, 12 * strip)
+        held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+        per_frame = work + held * pixels
+        core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
+        choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
+        if core >= ENOUGH and choices[-1].piece_bytes(core + 2 * halo) <= budget:
+            return choices[-1]
+    return max(choices, key=lambda layout: (layout.core, -layout.piece_bytes(layout.core + 2 * halo)))
 
 
 def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,12 +14,16 @@ from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
+from videorestore.media.source import FrameIndex
 
 if TYPE_CHECKING:
     from videorestore.detect.damage import Damage
 
 SHORT, LONG = 6, 24
 """Reach of masks that the program found, and of masks that were given."""
+
+STRIP, STRIP_MARGIN = 512, 96
+"""Width of the strips in which damage is sought where memory is short, and how far each looks beyond its edges."""
 
 _STILLS = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
 
@@ -33,6 +38,10 @@ class Masked:
 
     masks: Mask
     spots: tuple[tuple[Spot, ...], ...] = ()
+
+
+Search = Callable[[FloatArray], "tuple[Mask, list[Damage]]"]
+"""Masks and places of the damage of a shot ``(n, h, w, c)``."""
 
 
 class MaskSource(Protocol):
@@ -100,6 +109,47 @@ class ArrayMasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileMasks:
+    """One mask for each frame in a folder or a video; only those of the frames at hand are ever in memory.
+
+    Attributes
+    ----------
+    path : str
+    first : int
+        Number of the frame that the first mask belongs to.
+    marked : bytes
+        For each mask 1 where it has a white pixel, else 0.
+    index : FrameIndex
+        Of the masks, so that they are found without counting them again.
+    """
+
+    path: str
+    first: int
+    marked: bytes
+    index: FrameIndex
+
+    @property
+    def reach(self) -> int:
+        """See `MaskSource.reach`."""
+        return LONG
+
+    def touches(self, start: int, stop: int) -> bool:
+        """Whether a mask of these frames has a white pixel."""
+        return 1 in self.marked[max(0, start - self.first) : max(0, stop - self.first)]
+
+    def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
+        """See `MaskSource.read`."""
+        places = {number - self.first: k for k, number in enumerate(numbers)}
+        masks = np.zeros(frames.shape[:3], bool)
+        low, high = max(0, min(places)), min(max(places) + 1, len(self.marked))
+        with open_source(self.path, index=self.index) as source:
+            for frame in source.frames(low, high):
+                if frame.index in places and self.marked[frame.index]:
+                    masks[places[frame.index]] = _white(frame)
+        return Masked(masks=masks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMasks:
     """The program looks for dust, scratches and dropouts itself."""
 
@@ -118,7 +168,31 @@ class FoundMasks:
         """See `MaskSource.read`."""
         from videorestore.detect.damage import find_damage
 
-        return masked(*find_damage(frames, noise_sd=self.noise_sd))
+        return searched(lambda part: find_damage(part, noise_sd=self.noise_sd), frames)
+
+
+def searched(search: Search, frames: Any) -> Masked:
+    """What a search finds in frames ``(n, h, w, c)``; on those that lie on disk it goes strip by strip.
+
+    Strips keep the height, because scratches run through it. They overlap, and a place counts where its middle is.
+    """
+    if isinstance(frames, np.ndarray):
+        return masked(*search(frames))
+    height, width = frames.shape[1:3]
+    masks = np.zeros((len(frames), height, width), np.bool_)
+    found: list[Damage] = []
+    for left in range(0, width, STRIP):
+        right = min(width, left + STRIP)
+        low, high = max(0, left - STRIP_MARGIN), min(width, right + STRIP_MARGIN)
+        part = frames[:, 0:height, low:high]
+        marked, places = search(part)
+        del part
+        masks[:, :, left:right] = marked[:, :, left - low : right - low]
+        for place in places:
+            x, y, w, h = place.box
+            if left <= low + x + w // 2 < right:
+                found.append(replace(place, box=(low + x, y, w, h)))
+    return masked(masks, sorted(found, key=lambda place: (place.frame, place.box[1])))
 
 
 def masked(masks: Mask, found: Sequence[Damage]) -> Masked:
@@ -130,10 +204,19 @@ def masked(masks: Mask, found: Sequence[Damage]) -> Masked:
     return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
-def load_masks(path: str, *, n_frames: int, height: int, width: int) -> ArrayMasks:
-    """Read ``--mask``: an image serves all frames, a folder or a video has one for each frame.
+def load_masks(
+    path: str, *, span: tuple[int, int], n_frames: int | None, height: int, width: int
+) -> ArrayMasks | FileMasks:
+    """Look through ``--mask``: an image serves all frames, a folder or a video has one for each frame.
 
     White is missing; a sample counts as white from half of the range on.
+
+    Parameters
+    ----------
+    span : (start, stop)
+        Frames that are worked on: there may be masks for just these.
+    n_frames : int or None
+        Frames of the clip; None where nobody has counted them.
     """
     with open_source(path) as source:
         if (source.height, source.width) != (height, width):
@@ -141,18 +224,32 @@ def load_masks(path: str, *, n_frames: int, height: int, width: int) -> ArrayMas
                 f"the mask must be {width} x {height} like the clip, got {source.width} x {source.height}; "
                 "crop or resize the mask."
             )
-        masks = np.stack([_white(frame) for frame in source.frames()])
-    single = Path(path).suffix.lower() in _STILLS and len(masks) == 1
-    if not single and len(masks) != n_frames:
-        raise InputError(
-            f"there must be one mask for each of the {n_frames} frames, got {len(masks)}; "
-            "give one image for all frames or as many masks as frames."
-        )
-    if masks.all():
+        marked = bytearray()
+        whole = True
+        only: Mask | None = None
+        for frame in source.frames():
+            mask = _white(frame)
+            only = None if marked else mask
+            marked.append(int(mask.any()))
+            whole = whole and bool(mask.all())
+        index = source.index()
+    count = len(marked)
+    if whole:
         raise InputError(
             "the mask must leave pixels to work from, everything is masked; white marks missing pixels."
         )
-    return ArrayMasks.of(masks)
+    if only is not None and Path(path).suffix.lower() in _STILLS:
+        return ArrayMasks.of(only)
+    start, stop = span
+    fits_clip = count >= stop if n_frames is None else count == n_frames
+    if not fits_clip and count != stop - start:
+        wanted = n_frames or stop - start
+        raise InputError(
+            f"there must be one mask for each of the {wanted} frames, got {count}; "
+            "give one image for all frames or as many masks as frames."
+        )
+    first = 0 if fits_clip else start
+    return FileMasks(path=os.path.abspath(path), first=first, marked=bytes(marked), index=index)
 
 
 def _white(frame: Frame) -> Mask:

@@ -23,13 +23,15 @@ def cut_pieces(shots: Sequence[Shot], *, core: int, halo: int) -> tuple[Piece, .
     ----------
     shots : sequence of (start, stop)
     core : int
-        Most frames that a piece makes. A shot is divided evenly, so that no short rest stays.
+        Most frames that a piece makes. A shot is divided evenly, so that no short rest stays, and beyond two pieces
+        into an even number of them, so that two workers end at the same time.
     halo : int
         Frames of surroundings to read on both sides.
     """
     pieces: list[Piece] = []
     for a, b in shots:
         count = -(-(b - a) // core)
+        count += count % 2 if 2 < count < b - a else 0
         edges = [a + (b - a) * k // count for k in range(count + 1)]
         for start, stop in zip(edges[:-1], edges[1:]):
             pieces.append(

@@ -32,6 +32,7 @@ from videorestore.tasks.cost import (
 )
 from videorestore.tasks.engines import Engine, engine_for
 from videorestore.tasks.masks import MaskSource
+from videorestore.tasks.mending import add_sd, mend_on_disk, missing_values
 from videorestore.tasks.options import Quality
 from videorestore.tasks.pieces import Shot, cut_pieces
 from videorestore.tasks.spool import Patched, Spool
@@ -172,7 +173,7 @@ class Restoration:
         on_disk = (
             self.scratch is not None
             and model in self.on_disk
-            and wants_disk(source.height, source.width, frames)
+            and (model == "motion" or wants_disk(source.height, source.width, frames))
         )
         window = read_window(
             source,
@@ -180,10 +181,11 @@ class Restoration:
             skip=steps.missing | steps.untouched,
             gains=steps.gains,
             scratch=self.scratch if on_disk else None,
+            exact=steps.masks is not None,
         )
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
-            window.masks = found.masks | np.isnan(window.pixels).any(axis=-1)
+            window.masks = found.masks | missing_values(window.pixels)
             window.spots = found.spots
         return window
 
@@ -199,6 +201,12 @@ class Restoration:
             return
         reach = engine.denoise_reach if self.steps.noise is not None else 0
         low, high = self._core(window, piece, CONTEXT + reach)
+        if isinstance(window.pixels, Spool):
+            assert self.scratch is not None
+            window.pixels, window.sd = mend_on_disk(
+                engine, window.pixels, window.masks, low, high, self.side, self.scratch
+            )
+            return
         mended, sd = engine.inpaint(window.pixels, window.masks, low, high)
         window.pixels[low:high] = mended
         window.sd = np.zeros_like(window.pixels)
@@ -209,8 +217,7 @@ class Restoration:
             return
         low, high = self._core(window, piece, CONTEXT)
         noise, strength = self.steps.noise, self.steps.strength
-        if isinstance(window.pixels, Spool):
-            assert self.scratch is not None
+        if isinstance(window.pixels, (Spool, Patched)):
             window.pixels, window.sd, window.x = self._denoise_on_disk(window, engine, low, high)
             return
         clean, sd, window.x = engine.denoise(window.pixels, noise, strength, low, high)
@@ -227,6 +234,8 @@ class Restoration:
         clean, sd, x = engine.denoise_on_disk(
             window.pixels, self.steps.noise, self.steps.strength, low, high, self.scratch
         )
+        if window.sd is not None:
+            add_sd(sd, window.sd, low)
         return Patched(window.pixels, clean, low), Patched(None, sd, low), x
 
     def _deliver(

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from videorestore import colour
 from videorestore.clip import Frame
 from videorestore.curve.reorder import reorder
 from videorestore.errors import InputError
@@ -18,8 +17,9 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.tasks.cost import COPYING
+from videorestore.tasks.look import small_picture
 from videorestore.tasks.options import ReorderOptions
-from videorestore.tasks.scan import resolve_span, shrink
+from videorestore.tasks.scan import index_for, resolve_span
 from videorestore.tasks.work import Made, Piece, Progress, silent
 
 SIDE = 160
@@ -71,7 +71,7 @@ class Reordering:
 def plan(source: Source, options: ReorderOptions, budget: int, progress: Progress = silent) -> Reordering:
     """Plan ``reorder``: learn the order from small pictures of all frames."""
     progress("counting frames", 0, 0)
-    index = source.index()
+    index = index_for(source, options.span)
     start, stop = resolve_span(options.span, index)
     n = stop - start
     if not 3 <= n <= MOST_FRAMES:
@@ -85,7 +85,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     pictures = []
     for k, frame in enumerate(source.frames(start, stop)):
         progress("reading frames", k, n)
-        pictures.append(shrink(colour.working(frame), SIDE))
+        pictures.append(small_picture(frame, SIDE))
     progress("finding the order", 0, 0)
     first = None if options.first is None else options.first - start
     found = reorder(np.nan_to_num(np.stack(pictures), nan=128.0), first=first)

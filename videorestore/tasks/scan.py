@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,19 +11,18 @@ import cv2
 import numpy as np
 
 from videorestore import colour
-from videorestore.clip import FloatArray
-from videorestore.detect.frames import Survey, survey
+from videorestore.clip import FloatArray, Frame
+from videorestore.detect.frames import Survey, judge
+from videorestore.detect.measures import Measures
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import quietest_sd
 from videorestore.errors import InputError
 from videorestore.media.source import FrameIndex, Source
 from videorestore.spatial.noise import Noise
+from videorestore.tasks.look import THUMBNAIL, brightness, measured, small_picture, spread
 from videorestore.tasks.options import Span
 from videorestore.tasks.pieces import Shot, shots_between
 from videorestore.tasks.work import Progress, silent
-
-THUMBNAIL = 320
-"""Longest side of the pictures that cuts and bad frames are sought in."""
 
 NOISE_SHOTS = 3
 NOISE_LENGTH = 10
@@ -157,24 +156,23 @@ def scan(
     without : frozenset of int
         Frames that are known to be worthless.
     """
-    progress("counting frames", 0, 0)
-    index = index_for(source, span)
-    if len(index) == 0:
-        raise InputError("the input must hold at least one frame, found none; check the file with inspect.")
-    start, stop = resolve_span(span, index)
-    total = stop - start
-
-    def thumbnails() -> Iterator[FloatArray]:
-        last: FloatArray | None = None
-        for k, frame in enumerate(source.frames(start, stop)):
-            progress("looking for cuts and bad frames", k, total)
-            known_bad = frame.status != "good" or frame.index in without
-            if not known_bad or last is None:
-                # What is known to be bad shows as a repeat and cannot be taken for a cut.
-                last = np.nan_to_num(shrink(colour.working(frame), THUMBNAIL), nan=128.0)
-            yield last
-
-    found = _shifted(survey(thumbnails(), index.times[start:stop]), start)
+    if span is None:
+        measures = _look(source.frames(), without, progress, expected_frames(source))
+        index = source.index()
+        if len(index) == 0:
+            raise InputError(
+                "the input must hold at least one frame, found none; check the file with inspect."
+            )
+        if index.careful or len(measures) != len(index):
+            # A damaged file: what was decoded before the damage showed need not be what comes by the index.
+            measures = _look(source.frames(), without, progress, len(index))
+        start, stop = 0, len(index)
+    else:
+        progress("counting frames", 0, 0)
+        index = index_for(source, span)
+        start, stop = resolve_span(span, index)
+        measures = _look(source.frames(start, stop), without, progress, stop - start)
+    found = _shifted(judge(measures, index.times[start:stop]), start)
     shots = shots_between(found.cuts, start, stop)
     silence = Noise(sd=0.0)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
@@ -182,6 +180,26 @@ def scan(
     noise = measure_noise(source, shots, seen.void)
     progress("measuring the noise", 1, 1)
     return replace(seen, noise=noise)
+
+
+def expected_frames(source: Source) -> int:
+    """How many frames a source will probably give, for progress only; 0 where nothing says it."""
+    seconds = source.facts().get("header_duration_s")
+    return round(float(seconds) * float(source.info.fps)) if seconds and source.info.fps else 0
+
+
+def _look(frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int) -> Measures:
+    """Measures of all frames; those that are known to be bad show as a repeat and cannot be taken for a cut."""
+
+    def pictures() -> Iterator[FloatArray]:
+        last: FloatArray | None = None
+        for k, frame in enumerate(frames):
+            progress("looking for cuts and bad frames", k, total)
+            if last is None or (frame.status == "good" and frame.index not in without):
+                last = brightness(small_picture(frame, THUMBNAIL))
+            yield last
+
+    return measured(pictures())
 
 
 def _shifted(found: Survey, by: int) -> Survey:
@@ -216,10 +234,10 @@ def measure_noise(source: Source, shots: tuple[Shot, ...], void: frozenset[int])
             stretches.append(longest[middle : middle + NOISE_LENGTH])
     if not stretches:
         return Noise(sd=0.0, trustworthy=False)
-    found = [
-        _doubted(np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0))
-        for s in stretches
-    ]
+    parts = (
+        (np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0),) for s in stretches
+    )
+    found: list[Noise] = list(spread(_doubted, parts))
     trusted = [n for n in found if n.trustworthy] or found
     return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]
 
@@ -244,12 +262,24 @@ def _runs(numbers: list[int]) -> list[list[int]]:
 
 def read_pixels(source: Source, start: int, stop: int, *, side: int | None = None) -> FloatArray:
     """Working pixels of a range, shape (n, h, w, c); ``side`` takes a central part of large frames."""
-    pictures = []
-    for frame in source.frames(start, stop):
-        pixels = colour.working(frame)
-        if side is not None:
-            h, w = pixels.shape[:2]
-            top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
-            pixels = pixels[top : top + side, left : left + side]
-        pictures.append(pixels)
+    return read_some(source, range(start, stop), side=side)
+
+
+def read_some(source: Source, numbers: Sequence[int], *, side: int | None = None) -> FloatArray:
+    """Working pixels of frames whose numbers rise, by one pass over them; see `read_pixels`."""
+    wanted = set(numbers)
+    pictures = [
+        central(colour.working(frame), side)
+        for frame in source.frames(numbers[0], numbers[-1] + 1)
+        if frame.index in wanted
+    ]
     return np.stack(pictures)
+
+
+def central(picture: FloatArray, side: int | None) -> FloatArray:
+    """The middle of a picture, at most ``side`` high and wide."""
+    if side is None:
+        return picture
+    h, w = picture.shape[:2]
+    top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
+    return picture[top : top + side, left : left + side].copy()

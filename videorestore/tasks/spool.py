@@ -124,7 +124,7 @@ class Patched:
 
     Parameters
     ----------
-    base : Spool or None
+    base : Spool, Patched or None
         None stands for zeros.
     patch : Spool
     first : int
@@ -134,7 +134,7 @@ class Patched:
     ndim = 4
     dtype = np.dtype(np.float32)
 
-    def __init__(self, base: Spool | None, patch: Spool, first: int) -> None:
+    def __init__(self, base: Spool | Patched | None, patch: Spool, first: int) -> None:
         self._base = base
         self._patch = patch
         self._first = first

@@ -88,7 +88,7 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
 
 def spool_bytes(height: int, width: int, frames: int) -> int:
     """Room on disk that a piece takes while it is made: pixels, result and sd in three colours."""
-    return 30 * height * width * frames if wants_disk(height, width, frames) else 0
+    return 30 * height * width * frames
 
 
 def read_window(
@@ -98,6 +98,7 @@ def read_window(
     skip: frozenset[int],
     gains: Mapping[int, tuple[float, float]] | None = None,
     scratch: str | None = None,
+    exact: bool = False,
 ) -> Window:
     """Working pixels of the frames of a piece.
 
@@ -108,6 +109,8 @@ def read_window(
     gains : mapping from frame number to (gain, offset), optional
     scratch : str, optional
         Folder for frames on disk; None keeps them in memory.
+    exact : bool
+        Frames on disk are float32 whatever would hold them.
     """
     numbers: list[int] = []
     held = HeldNatives()
@@ -127,7 +130,7 @@ def read_window(
             if scratch is None:
                 pixels = np.empty(shape, np.float32)
             else:
-                pixels = Spool(scratch, shape, np.float32 if gains else stored_type(frame))
+                pixels = Spool(scratch, shape, np.float32 if gains or exact else stored_type(frame))
         pixels[len(numbers)] = picture
         numbers.append(frame.index)
     if pixels is None:

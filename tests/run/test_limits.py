@@ -1,0 +1,22 @@
+"""What a run may take: said before the work, and kept."""
+
+import subprocess
+import sys
+
+from tests.run.jobs import ROOT, run
+
+
+def test_a_limit_that_cannot_be_kept_is_refused_before_any_work(clip, tmp_path):
+    words = [sys.executable, "-m", "videorestore", "denoise", str(clip), "-o", str(tmp_path / "out.mkv")]
+    done = subprocess.run(
+        [*words, "--max-memory", "40M"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: --max-memory must be at least about ") and "got 42M" in last
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_limit_is_kept(clip, tmp_path):
+    record = run(clip, tmp_path / "out.mkv", "--max-memory", "600M", "--jobs", "2")
+    assert 100 < record["peak_memory_mb"] < 630

@@ -1,0 +1,114 @@
+"""Looking through a clip: small pictures of its frames, measured stretch by stretch, by whoever is there to help.
+
+Stretches have a fixed length, so that what is measured does not depend on who measures it, or on how many do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import fields, replace
+from typing import Any
+
+import cv2
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame, Samples
+from videorestore.detect.measures import LAGS, Measures, measure
+
+THUMBNAIL = 320
+"""Longest side of the pictures that cuts and bad frames are sought in."""
+
+STRETCH = 64
+BEFORE, AFTER = LAGS + 2, 2
+"""Frames that are measured at once, and how many around them are looked at for their sake."""
+
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+
+Spread = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterator[Any]]
+"""``spread(function, arguments)`` gives ``function(*one)`` for each of the arguments, in their order."""
+
+
+def one_by_one(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Without help."""
+    return (function(*one) for one in arguments)
+
+
+_HELP: ContextVar[Spread] = ContextVar("help", default=one_by_one)
+
+
+@contextlib.contextmanager
+def helped_by(spread: Spread) -> Iterator[None]:
+    """Within this context clips are looked through with help; the findings are the same."""
+    token = _HELP.set(spread)
+    try:
+        yield
+    finally:
+        _HELP.reset(token)
+
+
+def spread(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """``function(*one)`` for each of the arguments, in their order, by whoever helps at present."""
+    return _HELP.get()(function, arguments)
+
+
+def small_picture(frame: Frame, side: int) -> FloatArray:
+    """Working pixels of a frame whose longest side is at most ``side``.
+
+    The samples are averaged before they become RGB, which is the same because that is linear, and much less work.
+    """
+    scale = side / max(frame.height, frame.width)
+    if scale >= 1:
+        return colour.working(frame)
+    size = max(1, round(frame.width * scale)), max(1, round(frame.height * scale))
+    planes = tuple(_resized(plane, size) for plane in frame.planes[: frame.format.colours])
+    form = replace(frame.format, subsampling=(0, 0), alpha=False)
+    return colour.working(replace(frame, planes=planes, format=form))
+
+
+def _resized(plane: Samples, size: tuple[int, int]) -> FloatArray:
+    way = cv2.INTER_AREA if plane.shape[1] >= size[0] and plane.shape[0] >= size[1] else cv2.INTER_LINEAR
+    small = cv2.resize(np.ascontiguousarray(plane, np.float32), size, interpolation=way)
+    return np.asarray(small.reshape(size[1], size[0]), np.float32)
+
+
+def brightness(picture: FloatArray) -> FloatArray:
+    """Luma ``(height, width)`` of working pixels ``(height, width, 3 or 1)``; a missing pixel is grey."""
+    luma = picture @ _LUMA if picture.shape[2] == 3 else picture[..., 0]
+    return np.nan_to_num(luma, nan=128.0)
+
+
+def measured(pictures: Iterable[FloatArray]) -> Measures:
+    """`videorestore.detect.measures.measure` of a long stream of pictures, in stretches.
+
+    Parameters
+    ----------
+    pictures : iterable of ndarray, shape (height, width)
+        Read once, in order; few stretches are held at a time.
+    """
+    parts = list(spread(measure_part, stretches(pictures)))
+    if not parts:
+        return measure(())
+    return Measures(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Measures)})
+
+
+def stretches(pictures: Iterable[FloatArray]) -> Iterator[tuple[FloatArray, int, int]]:
+    """Pictures ``(n, height, width)`` in stretches that overlap; which of them count, from and to."""
+    held: list[FloatArray] = []
+    first = 0
+    for picture in pictures:
+        held.append(picture)
+        if len(held) == first + STRETCH + AFTER:
+            yield np.stack(held), first, first + STRETCH
+            held = held[first + STRETCH - BEFORE :]
+            first = BEFORE
+    if len(held) > first:
+        yield np.stack(held), first, len(held)
+
+
+def measure_part(pictures: FloatArray, first: int, stop: int) -> Measures:
+    """Measures of pictures ``first`` to ``stop`` among those around them."""
+    found = measure(pictures)
+    return Measures(**{f.name: getattr(found, f.name)[first:stop] for f in fields(Measures)})
