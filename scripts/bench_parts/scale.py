@@ -191,7 +191,7 @@ def limits(folder: Path, quick: bool) -> list[dict[str, Any]]:
     if not quick:
         cases += [
             ("denoise", 3840, 2160, 4, FAST, 5000),
-            ("restore", 1920, 1080, 8, FAST, 4000),
+            ("restore", 1920, 1080, 4, FAST, 4000),
             ("upsample", 1920, 1080, 4, ("--factor", "2", *FAST), 5000),
             ("denoise", 640, 480, 200, ("--model", "curve"), 1000),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,9 +15,10 @@ from videorestore.errors import InputError
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
+from videorestore.tasks.look import small_picture, spread
 from videorestore.tasks.options import Common, UpsampleOptions
 from videorestore.tasks.risk import estimated_mse
-from videorestore.tasks.scan import Scan, shrink
+from videorestore.tasks.scan import Scan
 from videorestore.tasks.work import Progress, silent
 
 Indices = NDArray[np.int64]
@@ -111,20 +112,26 @@ def choose(
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:
         engines = {fixed: engines[fixed]}
-    trials: dict[int, Trial] = {}
-    for step, k in enumerate(tested):
-        progress("trying the models on hidden frames", step, len(tested))
-        trials[k] = hide_frames(source, found, good[k], engines, noise)
+    risky = job == "denoise" and fixed is None and noise.sd > 0
+
+    def experiments() -> Iterator[tuple[Any, ...]]:
+        for step, k in enumerate(tested):
+            progress("trying the models on hidden frames", step, len(tested))
+            yield score_hidden, *hidden_frames(source, found, good[k]), engines, noise
+            if risky:
+                progress("trying the models on the noise", step, len(tested))
+                yield denoising_risks, *risk_frames(source, good[k]), noise
+
+    results = list(spread(_called, experiments()))
+    each = 2 if risky else 1
+    trials: dict[int, Trial] = dict(zip(tested, results[::each]))
+    risks: dict[int, dict[str, float]] = dict(zip(tested, results[1::2])) if risky else {}
     lead = CLOSER_LEAD if isinstance(options, UpsampleOptions) else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
-    risks: dict[int, dict[str, float]] = {}
-    if job == "denoise" and fixed is None and noise.sd > 0:
-        for step, k in enumerate(tested):
-            progress("trying the models on the noise", step, len(tested))
-            risks[k] = denoising_risks(source, good[k], noise)
-            lead = CODED_LEAD if noise.codec else CURVE_LEAD
-            margin = lead * max(risks[k]["motion"], NEGLIGIBLE * noise.sd**2)
-            picks[k] = "curve" if risks[k]["curve"] < risks[k]["motion"] - margin else "motion"
+    for k, risk in risks.items():
+        lead = CODED_LEAD if noise.codec else CURVE_LEAD
+        margin = lead * max(risk["motion"], NEGLIGIBLE * noise.sd**2)
+        picks[k] = "curve" if risk["curve"] < risk["motion"] - margin else "motion"
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
@@ -143,8 +150,12 @@ def choose(
     return Choice(models=models, findings=findings)
 
 
-def denoising_risks(source: Source, good: list[int], noise: Noise) -> dict[str, float]:
-    """Estimated squared error of both models on a part of a shot; the quick preset stands for the motion model."""
+def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def risk_frames(source: Source, good: list[int]) -> tuple[FloatArray]:
+    """A part of a shot ``(n, h, w, c)`` on which the models are tried."""
     middle = len(good) // 2
     low = max(0, middle - RISK_FRAMES // 2)
     numbers = good[low : low + RISK_FRAMES]
@@ -156,14 +167,19 @@ def denoising_risks(source: Source, good: list[int], noise: Noise) -> dict[str, 
             if frame.index in wanted
         ]
     )
-    frames = np.nan_to_num(frames, nan=128.0)
-    first = max(0, len(numbers) // 2 - RISK_CORE // 2)
-    core = slice(first, min(len(numbers), first + RISK_CORE))
+    return (np.nan_to_num(frames, nan=128.0),)
+
+
+def denoising_risks(frames: FloatArray, noise: Noise) -> dict[str, float]:
+    """Estimated squared error of both models on frames; the quick preset stands for the motion model."""
+    count = len(frames)
+    first = max(0, count // 2 - RISK_CORE // 2)
+    core = slice(first, min(count, first + RISK_CORE))
     risks: dict[str, float] = {}
     engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
     for name, engine in engines.items():
-        reach = engine.denoise_reach or len(numbers)
-        near = slice(max(0, core.start - reach), min(len(numbers), core.stop + reach))
+        reach = engine.denoise_reach or count
+        near = slice(max(0, core.start - reach), min(count, core.stop + reach))
         inner = slice(core.start - near.start, core.stop - near.start)
 
         def denoised(part: FloatArray, engine: Engine = engine, inner: slice = inner) -> FloatArray:
@@ -207,31 +223,26 @@ def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[
     return summary
 
 
-def hide_frames(
-    source: Source, found: Scan, good: list[int], engines: Mapping[str, Engine], noise: Noise
-) -> Trial:
-    """Hide every fourth frame of a stretch and let the models make it.
-
-    A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
-    """
+def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
+    """A stretch of small pictures of a shot, and their times."""
     middle = len(good) // 2
     low = max(0, middle - TRIAL_FRAMES // 2)
     numbers = good[low : low + TRIAL_FRAMES]
     wanted = set(numbers)
     frames = np.stack(
         [
-            shrink(colour.working(frame), TRIAL_SIDE)
+            small_picture(frame, TRIAL_SIDE)
             for frame in source.frames(numbers[0], numbers[-1] + 1)
             if frame.index in wanted
         ]
     )
-    clock = np.array([float(found.index.times[i]) for i in numbers])
-    return score_hidden(frames, clock, engines, noise)
+    return frames, np.array([float(found.index.times[i]) for i in numbers])
 
 
 def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
-    """Score engines on every fourth of these frames.
+    """Hide every fourth of these frames and let the models make it.
 
+    A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
     A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all.
     """
     hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)

@@ -1,4 +1,4 @@
-"""A range near the start does not cost the whole clip."""
+"""Plans: a range near the start does not cost the whole clip, and help changes nothing."""
 
 from fractions import Fraction
 
@@ -61,3 +61,17 @@ def test_fill_still_knows_what_lies_beyond_the_clip(clip):
 def test_inspect_says_the_same_of_a_range(clip):
     part, _ = report(clip, InspectOptions(span=SPAN))
     assert part["n_frames"] == 10 and part["first_frame"] == 2 and part["fps"] in ("25/1", 25, "25")
+
+
+def test_a_plan_made_with_help_is_the_same(clip):
+    from videorestore.run.workers import Crew
+    from videorestore.tasks import denoise
+    from videorestore.tasks.look import helped_by
+    from videorestore.tasks.options import DenoiseOptions
+
+    plans = []
+    for jobs in (0, 2):
+        with open_source(clip) as source, Crew(jobs) as crew, helped_by(crew.in_order):
+            plans.append(denoise.plan(source, DenoiseOptions(sigma=4.0), BUDGET))
+    assert plans[0].findings == plans[1].findings and plans[0].models == plans[1].models
+    assert plans[0].pieces == plans[1].pieces and "curve_denoise_gain_mse" in plans[0].findings["self_test"]
