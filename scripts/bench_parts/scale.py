@@ -186,13 +186,13 @@ def limits(folder: Path, quick: bool) -> list[dict[str, Any]]:
     """Peak memory against ``--max-memory``."""
     cases: list[tuple[str, int, int, int, tuple[str, ...], int]] = [
         ("denoise", 160, 120, 120, FAST, 460),
-        ("denoise", 1920, 1080, 12, FAST, 2500),
+        ("denoise", 1920, 1080, 12, FAST, 1500),
     ]
     if not quick:
         cases += [
-            ("denoise", 3840, 2160, 4, FAST, 5000),
-            ("restore", 1920, 1080, 4, FAST, 4000),
-            ("upsample", 1920, 1080, 4, ("--factor", "2", *FAST), 5000),
+            ("denoise", 3840, 2160, 4, FAST, 3000),
+            ("restore", 1920, 1080, 6, FAST, 2300),
+            ("upsample", 1920, 1080, 4, ("--factor", "2", *FAST), 4000),
             ("denoise", 640, 480, 200, ("--model", "curve"), 1000),
         ]
     rows = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from videorestore.media.outputs import OutputShape
@@ -12,7 +13,7 @@ from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.tasks.choose import Choice
 from videorestore.tasks.engines import MotionEngine
-from videorestore.tasks.layout import curve_layout, motion_layout
+from videorestore.tasks.layout import ENOUGH, curve_layout, motion_layout
 from videorestore.tasks.options import Common
 from videorestore.tasks.pieces import Shot
 from videorestore.tasks.pipeline import CONTEXT, Restoration, Steps, plan_pieces
@@ -64,15 +65,19 @@ def assemble(
         halo += min(engine.inpaint_reach, steps.masks.reach)
     size = (source.height, source.width)
     making = any(s.source is None or s.source in steps.missing for s in steps.slots)
-    along = motion_layout(
+    planned = partial(
+        motion_layout,
         *size,
         halo=halo,
-        budget=budget,
         quality=options.quality,
         denoising=steps.noise is not None,
         mending=steps.masks is not None,
         making=making,
     )
+    along = planned(budget=budget)
+    if along.core < ENOUGH // 2 and options.max_memory > budget:
+        # Rather one worker with long pieces than two that mostly read each other's surroundings.
+        along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
     curve = curve_layout(*size, halo=halo, budget=room, spooled=steps.masks is None)

@@ -44,6 +44,7 @@ CURVE = 120 << 20
 
 MOTION_CORE = 48
 CURVE_CORE = 600
+COPYING_CORE = 4000
 """Most frames that a piece makes."""
 
 ENOUGH = 24
@@ -137,6 +138,13 @@ def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bo
     per_frame = min(CURVE_FRAME, 85 * pixels) + (0 if spooled else MENDING * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
     return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+
+
+def copying_layout(frame_bytes: int, pixels: int, *, budget: int) -> Layout:
+    """Pieces whose frames are held with their native samples and written in another order."""
+    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels
+    core = _core(budget - fixed, frame_bytes, 0, COPYING_CORE, least=1)
+    return Layout(core=core, side=SIDE, on_disk=False, fixed=fixed, per_frame=frame_bytes)
 
 
 def _core(budget: int, per_frame: int, halo: int, most: int, least: int = 4) -> int:

@@ -17,6 +17,7 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.tasks.cost import COPYING
+from videorestore.tasks.layout import copying_layout
 from videorestore.tasks.look import small_picture
 from videorestore.tasks.options import ReorderOptions
 from videorestore.tasks.scan import index_for, resolve_span
@@ -93,9 +94,10 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     refused = [int(i) + start for i in found.refused]
     times, durations = index.times[start : start + len(order)], index.durations[start : start + len(order)]
     times = tuple(t - times[0] for t in times) if start else times
-    frame_bytes = sum(h * w for h, w in source.info.format.plane_shapes(source.height, source.width))
-    size = max(1, budget // (2 * frame_bytes * source.info.format.dtype.itemsize))
-    edges = list(range(0, len(order), size)) + [len(order)]
+    form = source.info.format
+    samples = sum(h * w for h, w in form.plane_shapes(source.height, source.width))
+    layout = copying_layout(samples * form.dtype.itemsize, source.height * source.width, budget=budget)
+    edges = list(range(0, len(order), layout.core)) + [len(order)]
     pieces = tuple(
         Piece(index=k, start=a, stop=b, read_start=start, read_stop=stop)
         for k, (a, b) in enumerate(zip(edges[:-1], edges[1:]))
@@ -120,6 +122,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
         durations=durations,
         findings=findings,
         losses=losses,
+        piece_bytes=layout.piece_bytes(min(layout.core, len(order))),
     )
 
 
