@@ -1,4 +1,7 @@
-"""Compiled kernels of the posterior along motion: how well a neighbour fits, and its part in the mean."""
+"""Compiled kernels of the posterior along motion: how well a neighbour fits, and its part in the mean.
+
+``np.divide`` stands for ``/``, which would be compiled with a test for 0 and not as a vector loop.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def accumulate(
         for x in range(w):
             v = level[y, x]
             e = max(misfit[y, x] - allowance[y, x], np.float32(0.0))
-            r = v / (v + np.float32(severity) * e + tiny)
+            r = np.divide(v, v + np.float32(severity) * e + tiny)
             k = r * r
             weight[y, x] = k
             resting[y, x] += k * rest[y, x]
@@ -119,7 +122,7 @@ def accumulate_given(
     for y in range(h):
         for x in range(w):
             v = level[y, x]
-            r = v / (v + np.float32(severity) * max(misfit[y, x], np.float32(0.0)) + tiny)
+            r = np.divide(v, v + np.float32(severity) * max(misfit[y, x], np.float32(0.0)) + tiny)
             k = r * r * given[y, x]
             mass[y, x] += k
             squares[y, x] += k * k
@@ -137,5 +140,6 @@ def add_tie(weight: Floats, difference: Floats, level: Floats, scale: float, tie
     h, w = weight.shape
     for y in range(h):
         for x in range(w):
-            common = np.float32(1.0) - difference[y, x] / (np.float32(scale) * level[y, x] + np.float32(1e-9))
+            share = np.divide(difference[y, x], np.float32(scale) * level[y, x] + np.float32(1e-9))
+            common = np.float32(1.0) - share
             tied[y, x] += weight[y, x] * min(max(common, np.float32(0.0)), np.float32(1.0))

@@ -1,8 +1,10 @@
 """Compiled kernels of the overlapped 8x8 cosine transform.
 
-Layout: a strip of eight image rows is transformed down its columns, whole rows at a time; then its columns are
-sorted by their place modulo the step (``phases``), so that the k-th column of all blocks of the strip lies side by
-side in memory. Every inner loop runs over the blocks of a strip and is a plain vector loop.
+Layout: the columns of a band of image rows are sorted once by their place modulo the step (``phases``), so that the
+k-th column of all blocks of a row lies side by side in memory; the sums are kept in that order and sorted back at the
+end. A strip of eight rows is transformed down its columns, then along its rows. Every inner loop runs over the blocks
+of a strip or over a whole row; arrays are cut to their parts before it, because an index that is a sum may be negative
+to the compiler, which then makes no vector loop. For the same reason ``np.divide`` stands for ``/``: no test for 0.
 """
 
 from __future__ import annotations
@@ -86,32 +88,47 @@ def _reflect(i: int, n: int) -> int:
 
 
 @kernel
-def _load(plane: Plane, y: int, x0: int, rows: Plane, width: int) -> None:
-    """Eight rows from ``y`` on, ``width`` columns from ``x0`` on, mirrored beyond the borders."""
+def _sorted(plane: Plane, y: int, x: int, step: int, m: int, out: Plane) -> None:
+    """Rows from ``y`` on, columns from ``x`` on, mirrored beyond the borders: column ``step q + p`` goes to ``p m + q``."""
     h, w = plane.shape
-    inner = min(w, width + x0)
-    for i in range(BLOCK):
-        source = _reflect(y + i, h)
-        for x in range(-x0):
-            rows[i, x] = plane[source, _reflect(x + x0, w)]
-        for x in range(inner):
-            rows[i, x - x0] = plane[source, x]
-        for x in range(inner, width + x0):
-            rows[i, x - x0] = plane[source, _reflect(x, w)]
+    for i in range(out.shape[0]):
+        source = plane[_reflect(y + i, h)]
+        target = out[i]
+        first = -(x // step)
+        last = min(max((w - x) // step, first), m)
+        for p in range(step):
+            for q in range(first):
+                target[p * m + q] = source[_reflect(x + q * step + p, w)]
+            inner = target[p * m + first : p * m + last]
+            reading = source[x + first * step + p : x + last * step]
+            for q in range(last - first):
+                inner[q] = reading[q * step]
+            for q in range(last, m):
+                target[p * m + q] = source[_reflect(x + q * step + p, w)]
 
 
 @kernel
-def _blocks(rows: Plane, step: int, n: int, phases: Plane, coefficients: Plane) -> None:
-    """Transform the strip along its rows: ``coefficients[8 i + j, l]`` of block ``l``."""
-    m = n + BLOCK // step
-    columns = np.empty((BLOCK, n), np.float32)
+def _back(row: Plane, first: int, step: int, m: int, out: Plane) -> None:
+    """A row of sorted columns, from column ``first`` on, in the order of the image."""
+    for p in range(step):
+        # The first block starts left of the image.
+        skipped = (step - 1 - first - p) // step
+        source = row[p * m + skipped : (p + 1) * m]
+        target = out[first + skipped * step + p :]
+        for q in range((target.shape[0] + step - 1) // step):
+            target[q * step] = source[q]
+
+
+@kernel
+def _blocks(rows: Plane, step: int, m: int, n: int, columns: Plane, coefficients: Plane) -> None:
+    """Transform a strip of sorted rows along them: ``coefficients[8 i + j, l]`` of block ``l``."""
     for i in range(BLOCK):
-        for p in range(step):
-            for q in range(m):
-                phases[p, q] = rows[i, q * step + p]
+        row = rows[i]
         for k in range(BLOCK):
+            at = (k % step) * m + k // step
+            source, target = row[at : at + n], columns[k]
             for l in range(n):
-                columns[k, l] = phases[k % step, l + k // step]
+                target[l] = source[l]
         forward(columns, coefficients[8 * i : 8 * i + 8], n)
 
 
@@ -126,80 +143,111 @@ def _gains(
     n: int,
     weight: Plane,
     spread: Plane,
+    gain: Plane,
+    energy: Plane,
+    kept: Plane,
 ) -> None:
     """Shrink ``noisy`` in place; weight and posterior variance per pixel of every block.
 
-    The noise of coefficient ``k`` has ``shape[k]`` times the block's variance.
+    The noise of coefficient ``k`` has ``shape[k]`` times the block's variance. The last three are for work.
     """
-    energy = np.ones(n, np.float32)
-    kept = np.ones(n, np.float32)
     t2 = np.float32(threshold * threshold)
     one = np.float32(1.0)
     zero = np.float32(0.0)
     tiny = np.float32(1e-12)
     for l in range(n):
+        energy[l] = one
         kept[l] = shape[0]
     for k in range(1, 64):
         a = shape[k]
+        own = noisy[k]
         if wiener:
+            guide = pilot[k]
             for l in range(n):
-                p2 = pilot[k, l] * pilot[k, l] + tiny
-                g = p2 / (p2 + a * variance[l])
-                noisy[k, l] *= g
-                energy[l] += g * g
-                kept[l] += a * g
+                p2 = guide[l] * guide[l] + tiny
+                gain[l] = np.divide(p2, p2 + a * variance[l])
         else:
             b = t2 * a
             for l in range(n):
-                c = noisy[k, l]
-                g = one if c * c >= b * variance[l] else zero
-                noisy[k, l] = c * g
-                energy[l] += g
-                kept[l] += a * g
+                gain[l] = one if own[l] * own[l] >= b * variance[l] else zero
+        for l in range(n):
+            own[l] *= gain[l]
+        for l in range(n):
+            g = gain[l]
+            energy[l] += g * g
+            kept[l] += a * g
     for l in range(n):
-        weight[l] = one / ((variance[l] + tiny) * (one + energy[l]))
+        weight[l] = np.divide(one, (variance[l] + tiny) * (one + energy[l]))
         spread[l] = variance[l] * kept[l] * np.float32(1.0 / 64.0)
 
 
 @kernel
+def _spread_out(values: Plane, window: Plane, step: int, m: int, n: int, out: Plane) -> None:
+    """Sorted columns of the sum of the blocks' windows, each times its ``values[l]``."""
+    out[:] = 0
+    for k in range(BLOCK):
+        a = window[k]
+        at = (k % step) * m + k // step
+        target = out[at : at + n]
+        for l in range(n):
+            target[l] += a * values[l]
+
+
+@kernel
 def _overlap(
-    coefficients: Plane,
-    weight: Plane,
-    spread: Plane,
-    window: Plane,
-    step: int,
-    n: int,
-    phases: Plane,
-    rows: Plane,
-    mass: Plane,
-    second: Plane,
+    coefficients: Plane, weight: Plane, window: Plane, step: int, m: int, n: int, columns: Plane, rows: Plane
 ) -> None:
-    """Back along the rows and added up with window and weight; ``mass`` and ``second`` once per column."""
-    m = n + BLOCK // step
-    columns = np.empty((BLOCK, n), np.float32)
+    """Back along the rows and added up with window and weight, into sorted columns."""
     for i in range(BLOCK):
         backward(coefficients[8 * i : 8 * i + 8], columns, n)
-        phases[:, :m] = 0
+        row = rows[i]
+        row[:] = 0
         for k in range(BLOCK):
             a = window[k]
+            at = (k % step) * m + k // step
+            source, target = columns[k], row[at : at + n]
             for l in range(n):
-                phases[k % step, l + k // step] += a * weight[l] * columns[k, l]
-        for p in range(step):
-            for q in range(m):
-                rows[i, q * step + p] = phases[p, q]
-    for part in range(2):
-        phases[:, :m] = 0
-        for k in range(BLOCK):
-            a = window[k]
-            for l in range(n):
-                v = weight[l] if part == 0 else weight[l] * spread[l]
-                phases[k % step, l + k // step] += a * v
-        for p in range(step):
-            for q in range(m):
-                if part == 0:
-                    mass[q * step + p] = phases[p, q]
-                else:
-                    second[q * step + p] = phases[p, q]
+                target[l] += a * weight[l] * source[l]
+
+
+@kernel
+def _add(rows: Plane, window: Plane, y: int, total: Plane) -> None:
+    """Add the rows of a strip, with the window, to the rows of a band from ``y`` on, as far as it owns them."""
+    for i in range(BLOCK):
+        if 0 <= y + i < total.shape[0]:
+            a = window[i]
+            source, target = rows[i], total[y + i]
+            for x in range(target.shape[0]):
+                target[x] += a * source[x]
+
+
+@kernel
+def _add_same(row: Plane, window: Plane, y: int, total: Plane) -> None:
+    """Like :func:`_add`, for a strip whose rows are all the same."""
+    for i in range(BLOCK):
+        if 0 <= y + i < total.shape[0]:
+            a = window[i]
+            target = total[y + i]
+            for x in range(target.shape[0]):
+                target[x] += a * row[x]
+
+
+@kernel
+def _levels(rows: Plane, step: int, m: int, n: int, sums: Plane, level: Plane) -> None:
+    """Means over the blocks of a strip of sorted rows."""
+    sums[:] = 0
+    for i in range(BLOCK):
+        row = rows[i]
+        for x in range(sums.shape[0]):
+            sums[x] += row[x]
+    level[:] = 0
+    for k in range(BLOCK):
+        at = (k % step) * m + k // step
+        source = sums[at : at + n]
+        for l in range(n):
+            level[l] += source[l]
+    for l in range(n):
+        level[l] *= np.float32(1.0 / 64.0)
 
 
 @parallel_kernel
@@ -229,51 +277,51 @@ def shrink_planes(
         channel = task // bands
         top = (task % bands) * BAND
         bottom = min(top + BAND, h)
+        strips = (bottom - top - first - 1) // step + 1
+        height = (strips - 1) * step + BLOCK
+        own_rows = np.empty((height, width), np.float32)
+        guide_rows = np.empty((height if wiener else 1, width), np.float32)
+        levels = np.empty((height, width), np.float32)
+        _sorted(noisy[channel], top + first, first, step, m, own_rows)
+        _sorted(variance[channel], top + first, first, step, m, levels)
+        if wiener:
+            _sorted(pilot[channel], top + first, first, step, m, guide_rows)
         strip = np.empty((BLOCK, width), np.float32)
         down = np.empty((BLOCK, width), np.float32)
-        phases = np.empty((step, m), np.float32)
+        columns = np.empty((BLOCK, n), np.float32)
         own = np.empty((64, n), np.float32)
         guide = np.empty((64, n), np.float32)
         level = np.empty(n, np.float32)
         weight = np.empty(n, np.float32)
         spread = np.empty(n, np.float32)
-        mass = np.empty(width, np.float32)
-        second = np.empty(width, np.float32)
-        total = np.zeros((bottom - top, w), np.float32)
-        masses = np.zeros((bottom - top, w), np.float32)
-        seconds = np.zeros((bottom - top, w), np.float32)
-        for y in range(top + first, bottom, step):
-            # Block means of the variance: sums over eight rows, then over eight columns of each block.
-            _load(variance[channel], y, first, strip, width)
-            for x in range(width):
-                s = np.float32(0.0)
-                for i in range(BLOCK):
-                    s += strip[i, x]
-                mass[x] = s * np.float32(1.0 / 64.0)
-            for l in range(n):
-                s = np.float32(0.0)
-                for k in range(BLOCK):
-                    s += mass[l * step + k]
-                level[l] = s
-            _load(noisy[channel], y, first, strip, width)
-            forward(strip, down, width)
-            _blocks(down, step, n, phases, own)
+        work = np.empty((3, n), np.float32)
+        line = np.empty(width, np.float32)
+        total = np.zeros((bottom - top, width), np.float32)
+        masses = np.zeros((bottom - top, width), np.float32)
+        seconds = np.zeros((bottom - top, width), np.float32)
+        for s in range(strips):
+            y = s * step
+            _levels(levels[y : y + BLOCK], step, m, n, line, level)
+            forward(own_rows[y : y + BLOCK], down, width)
+            _blocks(down, step, m, n, columns, own)
             if wiener:
-                _load(pilot[channel], y, first, strip, width)
-                forward(strip, down, width)
-                _blocks(down, step, n, phases, guide)
-            _gains(own, guide, level, shape, threshold, wiener, n, weight, spread)
-            _overlap(own, weight, spread, window, step, n, phases, strip, mass, second)
+                forward(guide_rows[y : y + BLOCK], down, width)
+                _blocks(down, step, m, n, columns, guide)
+            _gains(own, guide, level, shape, threshold, wiener, n, weight, spread, work[0], work[1], work[2])
+            _overlap(own, weight, window, step, m, n, columns, strip)
             backward(strip, down, width)
-            for i in range(BLOCK):
-                row = y + i - top
-                if 0 <= row < bottom - top:
-                    a = window[i]
-                    for x in range(w):
-                        total[row, x] += a * down[i, x - first]
-                        masses[row, x] += a * mass[x - first]
-                        seconds[row, x] += a * second[x - first]
+            _add(down, window, y + first, total)
+            _spread_out(weight, window, step, m, n, line)
+            _add_same(line, window, y + first, masses)
+            for l in range(n):
+                spread[l] *= weight[l]
+            _spread_out(spread, window, step, m, n, line)
+            _add_same(line, window, y + first, seconds)
         for i in range(bottom - top):
-            for x in range(w):
-                out[channel, top + i, x] = total[i, x] / masses[i, x]
-                out_variance[channel, top + i, x] = seconds[i, x] / masses[i, x]
+            for x in range(width):
+                masses[i, x] = np.divide(np.float32(1.0), max(masses[i, x], np.float32(1e-30)))
+            for x in range(width):
+                total[i, x] *= masses[i, x]
+                seconds[i, x] *= masses[i, x]
+            _back(total[i], first, step, m, out[channel, top + i])
+            _back(seconds[i], first, step, m, out_variance[channel, top + i])
