@@ -17,33 +17,36 @@ def frame(shape, seed=0):
 def test_spline_goes_through_the_pixels(shape):
     pixels = frame(shape)
     coefficients = spline_coefficients(pixels)
-    assert coefficients.shape == (shape[0] + 3, shape[1] + 3, shape[2])
-    out = np.empty(shape[2], np.float32)
+    read = 4 if shape[2] == 3 else shape[2]
+    assert coefficients.shape == (shape[0] + 3, shape[1] + 3, read)
+    out = np.empty(read, np.float32)
     for y in range(shape[0]):
         for x in range(shape[1]):
             read_spline(coefficients, np.float32(x), np.float32(y), out)
-            np.testing.assert_allclose(out, pixels[y, x], atol=2e-3)
+            np.testing.assert_allclose(out[: shape[2]], pixels[y, x], atol=2e-3)
 
 
 def test_spline_equals_scipy():
     pixels = frame((16, 20, 3))
     coefficients = spline_coefficients(pixels)
-    out = np.empty(3, np.float32)
+    out = np.empty(4, np.float32)
     for x, y in [(3.3, 4.8), (0.2, 0.7), (18.9, 14.6), (10.5, 2.25)]:
         read_spline(coefficients, np.float32(x), np.float32(y), out)
         expected = [
             ndimage.map_coordinates(pixels[..., c], [[y], [x]], order=3, mode="mirror")[0] for c in range(3)
         ]
-        np.testing.assert_allclose(out, expected, atol=0.02)
+        np.testing.assert_allclose(out[:3], expected, atol=0.02)
 
 
-def looked(first, second, paths, share=0.25, flow=None):
+def looked(first, second, paths, share=0.25, flow=None, still=None):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     blends = np.empty((len(paths), *shape), np.float32)
     gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
     splines = spline_coefficients(first), spline_coefficients(second)
-    look(splines, (there, -there), tuple(paths), np.float32(share), blends, gaps, costs)
+    still = np.zeros(shape[:2], np.float32) if still is None else still
+    frames = np.stack([first, second])
+    look(frames, still, *splines, there, -there, np.asarray(paths), np.float32(share), blends, gaps, costs)
     return blends, gaps, costs
 
 
@@ -63,6 +66,18 @@ def test_a_frame_that_does_not_hold_the_place_does_not_count():
     np.testing.assert_allclose(blends[0][:, 25:], first[:, 25:], atol=1.0)
 
 
+def test_what_stands_still_follows_no_path():
+    first, second = frame((8, 10, 3)), frame((8, 10, 3), seed=1)
+    still = np.zeros((8, 10), np.float32)
+    still[2:5, 3:7] = 1
+    blends, gaps, _ = looked(first, second, np.full((2, 8, 10, 4), 1.5, np.float32), still=still)
+    there = still > 0
+    expected = 0.75 * first + 0.25 * second
+    np.testing.assert_allclose(blends[1][there], expected[there], atol=1e-3)
+    np.testing.assert_allclose(gaps[there][:, 0], np.abs(first - second).mean(axis=2)[there], atol=1e-3)
+    assert np.abs(blends[1] - expected)[~there].mean() > 5
+
+
 def test_a_path_that_the_flows_contradict_costs_nothing():
     first, second = frame((8, 30, 1)), frame((8, 30, 1), seed=1)
     flow = np.full((8, 30, 2), 6.0, np.float32)
@@ -77,7 +92,7 @@ def test_fuse_is_a_weighted_mean():
     weights = (supports + 1e-3) * np.exp(-np.moveaxis(costs, 2, 0) / TEMPERATURE)
     weights /= weights.sum(axis=0)
     mean, evidence = np.empty((5, 6, 3), np.float32), np.empty((3, 5, 6), np.float32)
-    fuse(costs, tuple(supports), tuple(paths), blends, gaps, mean, evidence)
+    fuse(costs, supports, paths, blends, gaps, mean, evidence)
     np.testing.assert_allclose(mean, (weights[..., None] * blends).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[0], (weights * np.moveaxis(gaps, 2, 0)).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[1], (weights * paths[..., 4]).sum(axis=0), rtol=1e-4)

@@ -33,8 +33,8 @@ def test_search_never_gets_worse_and_repeats_itself():
     first = rng.uniform(0, 255, (12, 14, 1)).astype(np.float32)
     second = np.roll(first, (2, 3), axis=(0, 1))
     start, every = np.zeros((12, 14, 2), np.int32), np.ones((12, 14), bool)
-    found, cost, before = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, np.float32(4.0))
-    again = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, np.float32(4.0))
+    found, cost, before = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, 4000, np.float32(4.0))
+    again = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, 4000, np.float32(4.0))
     assert (cost <= before).all() and all(np.array_equal(a, b) for a, b in zip((found, cost, before), again))
     assert (found[5:8, 5:8] == (3, 2)).all()
     y, x = np.mgrid[0:12, 0:14]

@@ -11,6 +11,7 @@ from videorestore.motion.warp import Floats
 
 _POLE = np.float32(np.sqrt(3.0) - 2.0)
 _TAIL = 12  # the pole's power is below the rounding of 8 bits after as many samples
+_STRIP = 64  # columns that are filtered side by side
 _SAME = np.float32(0.1)  # paths closer than this, in pixels, are one path
 TEMPERATURE = np.float32(4.0)  # levels of disagreement that divide the weight of a path by e
 _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 where it is seen
@@ -19,13 +20,20 @@ _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 
 def spline_coefficients(frame: Floats) -> Floats:
     """Coefficients ``(h + 3, w + 3, c)`` of the cubic B-spline through the pixels of a frame ``(h, w, c)``.
 
-    Coefficient (1, 1) belongs to pixel (0, 0); the border holds the mirrored ones that a reader needs.
+    Coefficient (1, 1) belongs to pixel (0, 0); the border holds the mirrored ones that a reader needs. Three channels
+    get a fourth, empty one: a place is then four numbers that are read and weighed at once.
     """
-    coefficients = np.array(frame, dtype=np.float32, order="C")
-    filter_columns(coefficients)
-    filter_rows(coefficients)
-    rows, columns = (_mirrored(length) for length in frame.shape[:2])
-    return np.ascontiguousarray(coefficients[rows][:, columns])
+    height, width, channels = frame.shape
+    inner = np.zeros((height, width, 4 if channels == 3 else channels), np.float32)
+    inner[..., :channels] = frame
+    filter_columns(inner)
+    filter_rows(inner)
+    coefficients = np.empty((height + 3, width + 3, inner.shape[2]), np.float32)
+    coefficients[1:-2, 1:-2] = inner
+    rows, columns = (_mirrored(length)[[0, -2, -1]] + 1 for length in (height, width))
+    coefficients[1:-2, [0, -2, -1]] = coefficients[1:-2, columns]
+    coefficients[[0, -2, -1]] = coefficients[rows]
+    return coefficients
 
 
 def _mirrored(length: int) -> NDArray[np.intp]:
@@ -74,9 +82,37 @@ def filter_rows(pixels: Floats) -> None:
 
 @parallel_kernel
 def filter_columns(pixels: Floats) -> None:
-    """`filter_line` along every column of ``(h, w, c)``, in place."""
-    for x in numba.prange(pixels.shape[1]):
-        filter_line(pixels[:, x])
+    """`filter_line` along every column of ``(h, w, c)``, in place: columns side by side, as they lie in memory."""
+    height, width, channels = pixels.shape
+    lines = pixels.reshape(height, width * channels)
+    if height == 1:
+        return
+    six = np.float32(6.0)
+    for strip in numba.prange((width * channels + _STRIP - 1) // _STRIP):
+        low, high = strip * _STRIP, min((strip + 1) * _STRIP, width * channels)
+        start = lines[0, low:high].copy()
+        power = np.float32(1.0)
+        for k in range(1, _TAIL):
+            power *= _POLE
+            place = k % (2 * height - 2)
+            mirror = min(place, 2 * height - 2 - place)
+            for x in range(low, high):
+                start[x - low] += power * lines[mirror, x]
+        for x in range(low, high):
+            lines[0, x] = start[x - low]
+        for k in range(1, height):
+            for x in range(low, high):
+                lines[k, x] += _POLE * lines[k - 1, x]
+        factor = _POLE / (_POLE * _POLE - np.float32(1.0))
+        for x in range(low, high):
+            lines[height - 1, x] = factor * (lines[height - 1, x] + _POLE * lines[height - 2, x])
+        for back in range(1, height):
+            k = height - 1 - back
+            for x in range(low, high):
+                lines[k, x] = _POLE * (lines[k + 1, x] - lines[k, x])
+        for k in range(height):
+            for x in range(low, high):
+                lines[k, x] *= six
 
 
 @kernel
@@ -92,30 +128,45 @@ def spline_weights(offset: np.float32) -> tuple[np.float32, np.float32, np.float
 
 
 @kernel
-def read_spline(coefficients: Floats, x: np.float32, y: np.float32, out: Floats) -> None:
-    """Value ``(c,)`` of a spline at a place; beyond the border the nearest place on it."""
-    height, width, channels = coefficients.shape
+def read_four(
+    coefficients: Floats, x: np.float32, y: np.float32
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """The four values of a spline ``(h, w, 4)`` at a place; beyond the border the nearest place on it."""
+    height, width = coefficients.shape[:2]
     x = min(max(x, np.float32(0.0)), np.float32(width - 4))
     y = min(max(y, np.float32(0.0)), np.float32(height - 4))
     # Unsigned, so that no index has to be checked for counting from the end.
     column, row = np.uintp(x), np.uintp(y)
     a0, a1, a2, a3 = spline_weights(x - np.float32(column))
     d0, d1, d2, d3 = spline_weights(y - np.float32(row))
-    one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
-    if channels == 3:
-        # The usual case written out: sums in registers, several times as fast as the general one.
-        red = green = blue = np.float32(0.0)
-        for j in range(4):
-            at = row + np.uintp(j)
-            d = d0 if j == 0 else d1 if j == 1 else d2 if j == 2 else d3
-            for i in range(4):
-                to = column + np.uintp(i)
-                weight = d * (a0 if i == 0 else a1 if i == 1 else a2 if i == 2 else a3)
-                red += weight * coefficients[at, to, 0]
-                green += weight * coefficients[at, to, 1]
-                blue += weight * coefficients[at, to, 2]
-        out[0], out[1], out[2] = red, green, blue
+    zero, one, two, three = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
+    red = green = blue = spare = np.float32(0.0)
+    for j in range(4):
+        at = row + np.uintp(j)
+        d = d0 if j == 0 else d1 if j == 1 else d2 if j == 2 else d3
+        for i in range(4):
+            to = column + np.uintp(i)
+            weight = d * (a0 if i == 0 else a1 if i == 1 else a2 if i == 2 else a3)
+            red += weight * coefficients[at, to, zero]
+            green += weight * coefficients[at, to, one]
+            blue += weight * coefficients[at, to, two]
+            spare += weight * coefficients[at, to, three]
+    return red, green, blue, spare
+
+
+@kernel
+def read_spline(coefficients: Floats, x: np.float32, y: np.float32, out: Floats) -> None:
+    """Values ``(c,)`` of a spline ``(h, w, c)`` at a place; beyond the border the nearest place on it."""
+    height, width, channels = coefficients.shape
+    if channels == 4:
+        out[0], out[1], out[2], out[3] = read_four(coefficients, x, y)
         return
+    x = min(max(x, np.float32(0.0)), np.float32(width - 4))
+    y = min(max(y, np.float32(0.0)), np.float32(height - 4))
+    column, row = np.uintp(x), np.uintp(y)
+    a0, a1, a2, a3 = spline_weights(x - np.float32(column))
+    d0, d1, d2, d3 = spline_weights(y - np.float32(row))
+    one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
     for c in range(channels):
         total = np.float32(0.0)
         for j in range(4):
@@ -160,9 +211,13 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
 
 @parallel_kernel
 def look(
-    splines: tuple[Floats, Floats],
-    flows: tuple[Floats, Floats],
-    paths: tuple[Floats, Floats, Floats],
+    frames: Floats,
+    still: Floats,
+    first: Floats,
+    second: Floats,
+    there: Floats,
+    back: Floats,
+    paths: Floats,
     share: np.float32,
     blends: Floats,
     gaps: Floats,
@@ -172,11 +227,14 @@ def look(
 
     Parameters
     ----------
-    splines : two (h + 3, w + 3, c) float32
+    frames : (2, h, w, c) float32
+    still : (h, w) float32
+        Not 0 where the pixel stands still, whatever the paths say.
+    first, second : (h + 3, w + 3, c) float32
         `spline_coefficients` of the frames.
-    flows : two (h, w, 2) float32
+    there, back : (h, w, 2) float32
         Flow from the first to the second frame and back.
-    paths : m of (h, w, k) float32, k >= 4
+    paths : (m, h, w, k) float32, k >= 4
         From each pixel to its places in the first (x, y) and the second frame (x, y), for m candidates.
     share : float32
         Place in time between the frames, 0..1.
@@ -188,21 +246,27 @@ def look(
         The same as far as both frames show the same thing there: the flows agree with the path.
     """
     height, width, candidates = gaps.shape
-    first, second = splines
-    there, back = flows
-    channels = first.shape[2]
-    one = np.float32(1.0)
+    channels, read = blends.shape[3], first.shape[2]
+    zero, one = np.float32(0.0), np.float32(1.0)
     for y in numba.prange(height):
-        value0, value1 = np.empty(channels, np.float32), np.empty(channels, np.float32)
+        value0, value1 = np.empty(read, np.float32), np.empty(read, np.float32)
         for x in range(width):
+            if still[y, x] != zero:
+                difference = zero
+                for c in range(channels):
+                    a, b = frames[0, y, x, c], frames[1, y, x, c]
+                    difference += abs(a - b)
+                    for m in range(candidates):
+                        blends[m, y, x, c] = a + share * (b - a)
+                for m in range(candidates):
+                    gaps[y, x, m] = costs[y, x, m] = difference / np.float32(channels)
+                continue
             for m in range(candidates):
-                path = paths[m][y, x]
+                p0, p1, p2, p3 = paths[m, y, x, 0], paths[m, y, x, 1], paths[m, y, x, 2], paths[m, y, x, 3]
                 known = -1
                 for k in range(m):
-                    other = paths[k][y, x]
-                    apart = np.float32(0.0)
-                    for i in range(4):
-                        apart = max(apart, abs(path[i] - other[i]))
+                    apart = max(abs(p0 - paths[k, y, x, 0]), abs(p1 - paths[k, y, x, 1]))
+                    apart = max(apart, abs(p2 - paths[k, y, x, 2]), abs(p3 - paths[k, y, x, 3]))
                     if apart < _SAME:
                         known = k
                         break
@@ -212,10 +276,8 @@ def look(
                     gaps[y, x, m] = gaps[y, x, known]
                     costs[y, x, m] = costs[y, x, known]
                     continue
-                x0, y0 = np.float32(x) + path[0], np.float32(y) + path[1]
-                x1, y1 = np.float32(x) + path[2], np.float32(y) + path[3]
-                read_spline(first, x0, y0, value0)
-                read_spline(second, x1, y1, value1)
+                x0, y0 = np.float32(x) + p0, np.float32(y) + p1
+                x1, y1 = np.float32(x) + p2, np.float32(y) + p3
                 u, v = x1 - x0, y1 - y0
                 visible0 = np.exp(-misses(there, x0, y0, u, v))
                 visible1 = np.exp(-misses(back, x1, y1, -u, -v))
@@ -226,10 +288,20 @@ def look(
                     weight0 *= np.exp(-beyond0)
                     weight1 *= np.exp(-beyond1)
                 part = weight0 / (weight0 + weight1)
-                difference = np.float32(0.0)
-                for c in range(channels):
-                    blends[m, y, x, c] = value1[c] + part * (value0[c] - value1[c])
-                    difference += abs(value0[c] - value1[c])
+                difference = zero
+                if read == 4:
+                    r0, g0, b0, _ = read_four(first, x0, y0)
+                    r1, g1, b1, _ = read_four(second, x1, y1)
+                    blends[m, y, x, 0] = r1 + part * (r0 - r1)
+                    blends[m, y, x, 1] = g1 + part * (g0 - g1)
+                    blends[m, y, x, 2] = b1 + part * (b0 - b1)
+                    difference = abs(r0 - r1) + abs(g0 - g1) + abs(b0 - b1)
+                else:
+                    read_spline(first, x0, y0, value0)
+                    read_spline(second, x1, y1, value1)
+                    for c in range(channels):
+                        blends[m, y, x, c] = value1[c] + part * (value0[c] - value1[c])
+                        difference += abs(value0[c] - value1[c])
                 gaps[y, x, m] = difference / np.float32(channels)
                 costs[y, x, m] = gaps[y, x, m] * min(visible0, visible1)
 
@@ -237,8 +309,8 @@ def look(
 @parallel_kernel
 def fuse(
     costs: Floats,
-    supports: tuple[Floats, Floats, Floats],
-    paths: tuple[Floats, Floats, Floats],
+    support: Floats,
+    paths: Floats,
     blends: Floats,
     gaps: Floats,
     mean: Floats,
@@ -250,9 +322,9 @@ def fuse(
     ----------
     costs : (h, w, m) float32
         Disagreement of the frames around each place, in levels over `TEMPERATURE`.
-    supports : m of (h, w) float32
+    support : (m, h, w) float32
         How well each candidate is supported.
-    paths : m of (h, w, 6) float32
+    paths : (m, h, w, 6) float32
         The last two are the doubt and the unrest of each path.
     blends : (m, h, w, c) float32
     gaps : (h, w, m) float32
@@ -266,14 +338,14 @@ def fuse(
         for x in range(width):
             total = np.float32(1e-20)
             for m in range(candidates):
-                weights[m] = (supports[m][y, x] + np.float32(1e-3)) * np.exp(-costs[y, x, m] / TEMPERATURE)
+                weights[m] = (support[m, y, x] + np.float32(1e-3)) * np.exp(-costs[y, x, m] / TEMPERATURE)
                 total += weights[m]
             gap = doubt = unrest = np.float32(0.0)
             for m in range(candidates):
                 weights[m] /= total
                 gap += weights[m] * gaps[y, x, m]
-                doubt += weights[m] * paths[m][y, x, 4]
-                unrest += weights[m] * paths[m][y, x, 5]
+                doubt += weights[m] * paths[m, y, x, 4]
+                unrest += weights[m] * paths[m, y, x, 5]
             evidence[0, y, x] = gap
             evidence[1, y, x] = doubt
             evidence[2, y, x] = unrest

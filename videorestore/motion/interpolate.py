@@ -169,28 +169,28 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
             k == 1, carried[k], weight[k],
         )  # fmt: skip
     sums, support = splat(away, carried, weight)
-    both = support[0] + support[1]
-    supports = (support[0], support[1], 0.5 * both)
-    paths = (fill(sums[0], support[0]), fill(sums[1], support[1]), fill(sums[0] + sums[1], both))
+    supports = np.concatenate([support, 0.5 * (support[:1] + support[1:])])
+    paths = np.empty((3, *shape[:2], 6), np.float32)
+    fill(sums[0], support[0], paths[0])
+    fill(sums[1], support[1], paths[1])
+    fill(sums[0] + sums[1], 2.0 * supports[2], paths[2])
     blends = np.empty((3, *shape), np.float32)
     gaps, costs = np.empty((2, *shape[:2], 3), np.float32)
-    splines = window.spline(before), window.spline(after)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
-    look(splines, flows, paths, np.float32(share), blends, gaps, costs)
+    still = _standing(window, before)
+    look(
+        frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, paths,
+        np.float32(share), blends, gaps, costs,
+    )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     mean, evidence = np.empty(shape, np.float32), np.empty((3, *shape[:2]), np.float32)
     fuse(costs, supports, paths, blends, gaps, mean, evidence)
-    still = _standing(window, before)
-    if still is not None:
-        mean += still[..., None] * (
-            frames[before] + np.float32(share) * (frames[after] - frames[before]) - mean
-        )
     sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
     return mean, np.repeat(sd[..., None], shape[2], axis=2)
 
 
-def _standing(window: _Window, before: int) -> Floats | None:
-    """Weight ``(h, w)`` of standing still: 1 where the frames around agree pixel by pixel without motion.
+def _standing(window: _Window, before: int) -> Floats:
+    """1 at ``(h, w)`` where a pixel stands still: the frames around agree there without motion.
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
@@ -199,7 +199,7 @@ def _standing(window: _Window, before: int) -> Floats | None:
     agree = _agreement(window.frames[before : before + 2], 0, 6.5)
     if high - low == 4 and _even(window.times[low:high]):
         agree = np.maximum(agree, _agreement(window.frames[low:high], before - low, 3.5))
-    return agree if agree.any() else None
+    return agree
 
 
 def _even(times: NDArray[np.float64]) -> bool:

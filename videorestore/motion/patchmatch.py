@@ -20,12 +20,12 @@ _RADIUS = 3  # patches of 7 x 7
 _ROW = 3 * (2 * _RADIUS + 1)  # samples in a row of a patch in colour
 _SWEEPS = 3
 _REACH = 24  # first radius of the random search, halved until 1
-_EFFORT = 0.15  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
-_SPARE = 4000  # tries that any frame has, however small
+_EFFORT = 0.07  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
+_SPARE = 3000  # tries that any frame has, however small
 _MOST_TRIES = 12
 _WORD = 0xFFFFFFFF  # of the random numbers: 32 bits, in integers that cannot overflow
 _FEWEST = 9  # pixels at half size that must gain
-_EXPLAINED = 4.0, 6.0  # residual of the flow in levels up to which nothing else is sought; in noisy frames
+_EXPLAINED = 8.0, 10.0  # residual of the flow in levels up to which nothing else is sought; in noisy frames
 _USUAL = 1.5  # the same over the residual of the best quarter: noise cannot be explained by anything
 _GOOD = 5.0  # mean absolute difference in levels under which a match is left alone
 
@@ -67,9 +67,10 @@ def seeds(
     starts = [np.rint(flow).astype(np.int32) for flow in known]
     left = [cv2.resize(r, small, interpolation=cv2.INTER_AREA) for r in residuals]
     doubtful = [r > np.clip(_USUAL * np.quantile(r, 0.25), *_EXPLAINED) for r in left]
+    budget = int(_EFFORT * small[0] * small[1]) + _SPARE
     searched = [
-        search(images[0], images[1], channels, starts[0], doubtful[0], _SWEEPS, _REACH, np.float32(_GOOD)),
-        search(images[1], images[0], channels, starts[1], doubtful[1], _SWEEPS, _REACH, np.float32(_GOOD)),
+        search(a, b, channels, start, where, _SWEEPS, _REACH, budget, np.float32(_GOOD))
+        for a, b, start, where in zip(images, images[::-1], starts, doubtful)
     ]
     results: list[Floats | None] = []
     for way in (0, 1):
@@ -94,6 +95,34 @@ def _returns(forward: Ints, backward: Ints) -> NDArray[np.bool_]:
 
 
 @kernel
+def whole_cost(
+    first: Floats, second: Floats, top: np.uintp, left: np.uintp, other_top: np.uintp, other_left: np.uintp,
+    limit: np.float32,
+) -> np.float32:  # fmt: skip
+    """`patch_cost` of patches in colour that lie inside both frames, given by their corners.
+
+    The usual case, with lengths that the compiler knows: several times as fast as the general one.
+    """
+    count = np.float32(_ROW * (2 * _RADIUS + 1))
+    total = np.float32(0.0)
+    for j in range(_RADIUS):
+        for k in range(_ROW):
+            total += abs(
+                first[top + np.uintp(j), left + np.uintp(k)]
+                - second[other_top + np.uintp(j), other_left + np.uintp(k)]
+            )
+    if total > limit * count:
+        return total / count
+    for j in range(_RADIUS, 2 * _RADIUS + 1):
+        for k in range(_ROW):
+            total += abs(
+                first[top + np.uintp(j), left + np.uintp(k)]
+                - second[other_top + np.uintp(j), other_left + np.uintp(k)]
+            )
+    return total / count
+
+
+@kernel
 def patch_cost(
     first: Floats, second: Floats, channels: int, y: int, x: int, dy: int, dx: int, limit: np.float32
 ) -> np.float32:
@@ -103,20 +132,22 @@ def patch_cost(
     patch is one stretch.
     """
     height, width = first.shape[0], first.shape[1] // channels
+    if (
+        channels == 3
+        and min(y, x, y + dy, x + dx) >= _RADIUS
+        and max(y, y + dy) < height - _RADIUS
+        and max(x, x + dx) < width - _RADIUS
+    ):
+        return whole_cost(
+            first, second, np.uintp(y - _RADIUS), np.uintp(3 * (x - _RADIUS)),
+            np.uintp(y + dy - _RADIUS), np.uintp(3 * (x + dx - _RADIUS)), limit,
+        )  # fmt: skip
     top, bottom = max(-_RADIUS, -y, -(y + dy)), min(_RADIUS, height - 1 - y, height - 1 - y - dy)
     left, right = max(-_RADIUS, -x, -(x + dx)), min(_RADIUS, width - 1 - x, width - 1 - x - dx)
     count = (bottom - top + 1) * (right - left + 1) * channels
     limit_sum = limit * count
     from_x, to_x = (x + left) * channels, (x + dx + left) * channels
     total = np.float32(0.0)
-    if right - left == 2 * _RADIUS and channels == 3:
-        # The usual case, with a length that the compiler knows: several times as fast as the general one.
-        for j in range(top, bottom + 1):
-            for k in range(_ROW):
-                total += abs(first[y + j, from_x + k] - second[y + dy + j, to_x + k])
-            if total > limit_sum:
-                break
-        return total / np.float32(count)
     for j in range(top, bottom + 1):
         for k in range((right - left + 1) * channels):
             total += abs(first[y + j, from_x + k] - second[y + dy + j, to_x + k])
@@ -134,6 +165,7 @@ def search(
     doubtful: NDArray[np.bool_],
     sweeps: int,
     reach: int,
+    budget: int,
     good: np.float32,
 ) -> tuple[Ints, Floats, Floats]:
     """Displacements of least patch cost, found from a start by propagation and random search.
@@ -147,6 +179,8 @@ def search(
     doubtful : (h, w) bool
         Pixels to search for; the others keep their start, at cost 0.
     sweeps, reach : int
+    budget : int
+        Random tries for each sweep and radius, shared by the pixels in question; each has one at least.
     good : float32
         Pixels whose cost is below are left alone.
 
@@ -176,7 +210,7 @@ def search(
         for x in range(width):
             bad += 1 if cost[y, x] >= good else 0
     # The fewer pixels are in question, the more is tried for each: a small thing has few chances to be hit.
-    tries = min(max((int(_EFFORT * height * width) + _SPARE) // max(bad, 1), 1), _MOST_TRIES)
+    tries = min(max(budget // max(bad, 1), 1), _MOST_TRIES)
     for sweep in range(sweeps):
         step = 1 if sweep % 2 == 0 else -1
         for j in range(height):

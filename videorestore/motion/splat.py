@@ -67,13 +67,13 @@ def carry(
             weight[y, x] = np.exp(-against) + np.float32(1e-4)
 
 
-def fill(sums: Floats, support: Floats) -> Floats:
-    """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``.
+def fill(sums: Floats, support: Floats, out: Floats | None = None) -> Floats:
+    """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``, written to ``out`` where given.
 
     Where the support ``(h, w)`` is next to nothing, a membrane between the places around (push-pull: means over
     ever larger cells, until one has support).
     """
-    means = np.empty_like(sums)
+    means = np.empty_like(sums) if out is None else out
     if not divide(sums, support, means):
         return means
     height, width = support.shape
@@ -148,37 +148,41 @@ def splat_one(
     """Splat one source in a fixed order: find the heaviest arrival of each pixel, then add up what moves like it."""
     height, width = weight.shape
     depth = values.shape[2]
+    one = np.float32(1.0)
     heaviest = np.zeros((height, width), np.float32)
     leader = np.zeros((height, width, 2), np.float32)
     for step in range(2):
         for y in range(height):
             for x in range(width):
                 dx, dy = displacement[y, x, 0], displacement[y, x, 1]
-                column, row = int(np.floor(x + dx)), int(np.floor(y + dy))
-                right, low = np.float32(x + dx - column), np.float32(y + dy - row)
+                to_x, to_y = np.float32(x) + dx, np.float32(y) + dy
+                left, top = np.floor(to_x), np.floor(to_y)
+                if not (-one <= left < width and -one <= top < height):
+                    continue
+                right, low = to_x - left, to_y - top
+                column, row = int(left), int(top)
                 for j in range(2):
-                    to_y = row + j
-                    if to_y < 0 or to_y >= height:
+                    if not 0 <= row + j < height:
                         continue
+                    at_y = np.uintp(row + j)
+                    down = weight[y, x] * (low if j == 1 else one - low)
                     for i in range(2):
-                        to_x = column + i
-                        if to_x < 0 or to_x >= width:
+                        if not 0 <= column + i < width:
                             continue
-                        share = weight[y, x]
-                        share *= right if i == 1 else np.float32(1.0) - right
-                        share *= low if j == 1 else np.float32(1.0) - low
+                        at_x = np.uintp(column + i)
+                        share = down * (right if i == 1 else one - right)
                         if step == 0:
-                            if share > heaviest[to_y, to_x]:
-                                heaviest[to_y, to_x] = share
-                                leader[to_y, to_x, 0] = dx
-                                leader[to_y, to_x, 1] = dy
+                            if share > heaviest[at_y, at_x]:
+                                heaviest[at_y, at_x] = share
+                                leader[at_y, at_x, 0] = dx
+                                leader[at_y, at_x, 1] = dy
                             continue
-                        off_x, off_y = leader[to_y, to_x, 0] - dx, leader[to_y, to_x, 1] - dy
+                        off_x, off_y = leader[at_y, at_x, 0] - dx, leader[at_y, at_x, 1] - dy
                         if off_x * off_x + off_y * off_y > apart:
                             continue
-                        support[to_y, to_x] += share
+                        support[at_y, at_x] += share
                         for k in range(depth):
-                            sums[to_y, to_x, k] += share * values[y, x, k]
+                            sums[at_y, at_x, k] += share * values[y, x, k]
 
 
 @parallel_kernel
