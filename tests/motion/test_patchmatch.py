@@ -26,6 +26,10 @@ def test_patch_cost_is_the_mean_absolute_difference():
     # Patches are cut by the border of either frame.
     expected = np.abs(first[:5, :5] - second[1:6, :5]).mean()
     assert abs(patch_cost(*flat, 1, 1, 1, 0, far) - expected) < 1e-3
+    # Given up beyond the limit, at something above it; not given up below.
+    whole = patch_cost(*flat, 6, 5, 2, 4, far)
+    assert patch_cost(*flat, 6, 5, 2, 4, np.float32(1.01) * whole) == whole
+    assert patch_cost(*flat, 6, 5, 2, 4, np.float32(5.0)) > 5.0
 
 
 def test_search_never_gets_worse_and_repeats_itself():

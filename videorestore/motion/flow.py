@@ -95,7 +95,9 @@ def pair(
     """
     lumas = luma(first), luma(second)
     fine = lumas[0].size <= _SMALL if fine is None else fine
-    flows = medium_flow(*lumas, fine=fine), medium_flow(*lumas[::-1], fine=fine)
+    # What is not matched well is sought anew below, with more care.
+    estimator = _fine if fine else _brisk
+    flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
     if not seeded or max(_unexplained(r) for r in residuals) <= _NEEDED:
@@ -284,6 +286,14 @@ def _medium() -> cv2.DISOpticalFlow:
     estimator.setPatchStride(3)
     estimator.setGradientDescentIterations(12)
     estimator.setVariationalRefinementIterations(4)
+    return estimator
+
+
+def _brisk() -> cv2.DISOpticalFlow:
+    """Half the cost of `_medium`, and as good on natural clips where the rest is sought anew."""
+    estimator = _medium()
+    estimator.setPatchStride(5)
+    estimator.setVariationalRefinementIterations(3)
     return estimator
 
 

@@ -12,7 +12,7 @@ from videorestore.motion.warp import Floats
 _POLE = np.float32(np.sqrt(3.0) - 2.0)
 _TAIL = 12  # the pole's power is below the rounding of 8 bits after as many samples
 _STRIP = 64  # columns that are filtered side by side
-_SAME = np.float32(0.1)  # paths closer than this, in pixels, are one path
+_SAME = np.float32(0.25)  # paths closer than this, in pixels, are one path
 TEMPERATURE = np.float32(4.0)  # levels of disagreement that divide the weight of a path by e
 _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 where it is seen
 
