@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
+from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_fusion import Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
@@ -54,6 +55,7 @@ class Scene:
         self.spatial = cache(self._spatial)
         self.deep = cache(self._deep)
         self.bridge = cache(self._bridge)
+        self.alone = cache(self._alone)
         self.filled = cache(self._filled)
         self.flow = cache(self._flow)
 
@@ -63,6 +65,20 @@ class Scene:
 
     def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
         return fill(self.frames[k], self.known[k])
+
+    def _alone(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """The fill and its sd from this frame alone; smooth in holes that nothing bridges."""
+        pixels, sd = self.spatial(k)
+        blind = self.deep(k) & ~self.bridge(k)[1]
+        if not blind.any():
+            return pixels, sd
+        pixels, sd = pixels.copy(), sd.copy()
+        count, labels = cv2.connectedComponents(blind.astype(np.uint8))
+        for label in range(1, count):
+            hole = labels == label
+            pixels[hole], variance = blind_fill(self.frames[k], self.known[k], hole)
+            sd[hole] = np.sqrt(variance)
+        return pixels, sd
 
     def _deep(self, k: int) -> Mask:
         """Holes too deep for the spatial fill."""
@@ -124,7 +140,7 @@ class Scene:
         if level:
             mean, variance = self._mend(k, 0, FIRST)
             return mean, variance.mean(axis=2)
-        pixels, sd = self.spatial(k)
+        pixels, sd = self.alone(k)
         variance = (sd**2).mean(axis=2)
         guess, covered = self.bridge(k)
         if guess is not None:
@@ -168,7 +184,7 @@ class Scene:
             bridge, _ = self.bridge(k)
             if bridge is not None:
                 guesses.append(bridge)
-        spatial, sd = self.spatial(k)
+        spatial, sd = self.alone(k)
         return fuse(self.frames[k], self.known[k], guesses, spatial, sd)
 
     def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
