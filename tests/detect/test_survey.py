@@ -193,5 +193,19 @@ def test_a_blink_of_black_at_a_cut_is_a_fault_and_a_pause_is_not(length, fading,
     if fading:
         one[-6:] *= np.linspace(0.9, 0.1, 6)[:, None, None].astype(np.float32)
     found = survey(np.concatenate([one, np.zeros((length, *one.shape[1:]), np.float32), two]))
-    assert 16 + length in found.cuts
+    # A frame without content belongs to the shot after it.
+    assert (16 if filled else 16 + length) in found.cuts
     assert found.worthless == ((16,) if filled else ())
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_a_part_without_content_for_a_moment_is_garbage(share):
+    frames = glide(20, speed=5.0)
+    frames[9, round(share * frames.shape[1]) :] = 128
+    assert survey(iter(frames)).corrupt_suspects == (9,)
+
+
+def test_a_part_that_stays_empty_is_no_garbage():
+    frames = glide(20, speed=4.0)
+    frames[9:, frames.shape[1] // 2 :] = 128
+    assert survey(iter(frames)).worthless == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,20 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
         if lasting > max(bar, _JUMP * usual) and (not cuts or k - cuts[-1] > 1):
             cuts.append(k)
     return cuts
+
+
+def with_gaps(cuts: Iterable[int], gone: Container[int]) -> list[int]:
+    """The cuts, where frames without content stand before one.
+
+    Nothing tells which shot such frames belong to: the later half goes to the new one, a single frame too.
+    """
+    moved = []
+    for cut in cuts:
+        first = cut
+        while first - 1 in gone:
+            first -= 1
+        moved.append(cut - (cut - first + 1) // 2)
+    return moved
 
 
 def _behind(measures: Measures, worthless: NDArray[np.bool_], k: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.detect.cuts import find_cuts, find_fades
+from videorestore.detect.cuts import find_cuts, find_fades, with_gaps
 from videorestore.detect.dropped import Dropped, find_dropped
 from videorestore.detect.flicker import find_flicker
 from videorestore.detect.measures import LAGS, Measures, measure
@@ -23,6 +23,9 @@ _PALE = 0.4  # a picture with less of their contrast
 _ALL = 0.7  # share of the blocks that a flash reaches
 _SAME = 0.6  # correlation of the ranks of its blocks from which on it shows the same as they do
 _BLINK = 2  # black frames between two shots that nobody meant; more are a pause
+_BLANKED = 3  # frames that a concealed part lasts
+_EMPTY, _PART = 1.0, 0.15  # levels within a block that shows nothing; share of such blocks
+_GLARE = 245.0
 _AWAY = 4  # frames over which a fade shows
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
@@ -91,10 +94,11 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
     garbage = _garbage(measures, black)
     void = black | garbage
     cuts = find_cuts(measures, void)
+    interrupting = black & _interrupts(measures, black, cuts)
+    cuts = with_gaps(cuts, set(_numbers(interrupting)))
     repeats = _repeats(measures, void, cuts)
     cadence = _cadence(repeats)
     frozen = np.zeros(n, np.bool_) if cadence else repeats & ~_standing(measures, repeats, cuts)
-    interrupting = black & _interrupts(measures, black, cuts)
     beside = np.zeros(n, np.bool_)
     for k in _numbers(void | repeats):
         beside[max(0, k - 1) : k + 3] = True
@@ -169,9 +173,26 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
             times = _UNLIKE if length == 1 else 2 * _UNLIKE
             unlike = inner > times * bridge + 4 and inner > _STRANGE * usual
             pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
-            if (unlike or pale) and not any(_flash(measures, j, sides, pale) for j in range(first, after)):
-                garbage[run] = True
+            blanked = bridge < 0.9 * usual and length <= _BLANKED and _blanked(measures, run, sides)
+            strange = (unlike or pale) and not any(
+                _flash(measures, j, sides, pale) for j in range(first, after)
+            )
+            garbage[run] = blanked or strange
     return garbage & ~black & ~white
+
+
+def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
+    """Has a large part of a picture one colour, where both sides show something?
+
+    That is how a decoder conceals what it could not read.
+    """
+    here, beside = measures.detail[run].max(axis=0), measures.detail[sides].min(axis=0)
+    part = (here < _EMPTY) & (beside > 3 * _EMPTY)
+    if float(part.mean()) < _PART:
+        return False
+    colour = measures.blocks[run][:, part]
+    # Light that is too bright for the camera leaves one colour, too.
+    return float(np.abs(colour - np.median(colour)).mean()) < _EMPTY and float(np.median(colour)) < _GLARE
 
 
 def _flash(measures: Measures, k: int, sides: list[int], pale: bool) -> bool:

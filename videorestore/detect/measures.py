@@ -55,8 +55,8 @@ class Measures:
         Mean absolute difference from the frame 1, 2, ... before, as it is, and after a change of gain and offset.
     compensated : ndarray, shape (n, LAGS)
         ``residual`` from the frame 1, 2, ... before; NaN beyond the first where the step is unsuspicious.
-    blocks : ndarray, shape (n, GRID)
-        Means of coarse blocks.
+    blocks, detail : ndarray, shape (n, GRID)
+        Mean and standard deviation of coarse blocks.
     ratio, agreement, motion : ndarray, shape (n,)
         Length of a step in units of the mean of the steps before and after along the same tracks; share of the
         moving tracks that say so; their typical motion in pixels of the small picture.
@@ -73,6 +73,7 @@ class Measures:
     fitted: Doubles
     compensated: Doubles
     blocks: NDArray[np.float32]
+    detail: NDArray[np.float32]
     ratio: Doubles
     agreement: Doubles
     motion: Doubles
@@ -94,7 +95,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         name: [] for name in ("level", "contrast", "step", "busiest", "residual", "across", "histogram")
     }
     tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
-    plain, fitted, compensated, blocks = [], [], [], []
+    plain, fitted, compensated, blocks, detail = [], [], [], [], []
     views: deque[NDArray[np.uint8]] = deque(maxlen=LAGS)
     small: deque[FloatArray] = deque(maxlen=LAGS + 1)
     wide: deque[NDArray[np.uint8]] = deque(maxlen=5)
@@ -106,7 +107,9 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         view = np.clip(np.rint(_resized(luma, _WIDE)), 0, 255).astype(np.uint8)
         rows["level"].append(float(luma.mean()))
         rows["contrast"].append(float(_blocks(luma).std()))
-        blocks.append(cv2.resize(luma, GRID[::-1], interpolation=cv2.INTER_AREA).astype(np.float32))
+        mean, square = (cv2.resize(v, GRID[::-1], interpolation=cv2.INTER_AREA) for v in (luma, luma * luma))
+        blocks.append(mean.astype(np.float32))
+        detail.append(np.sqrt(np.maximum(square - mean * mean, 0)).astype(np.float32))
         plain.append([np.nan] * LAGS)
         fitted.append([np.nan] * LAGS)
         for lag, earlier in enumerate(reversed(small)):
@@ -153,6 +156,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         fitted=np.array(fitted, float).reshape(n, LAGS),
         compensated=np.array(compensated, float).reshape(n, LAGS),
         blocks=np.array(blocks, np.float32).reshape(n, *GRID),
+        detail=np.array(detail, np.float32).reshape(n, *GRID),
         **late,
     )
 

@@ -31,6 +31,8 @@ class Story(Protocol):
     @property
     def sd_map(self) -> FloatArray | None: ...
     @property
+    def deflickered(self) -> bool: ...
+    @property
     def notes(self) -> tuple[str, ...]: ...
 
 
@@ -144,6 +146,8 @@ def frame_fact(story: Story) -> dict[str, Any]:
     sd = mean_sd(story.sd_map)
     if sd is not None:
         fact["sd"] = sd
+    if story.deflickered:
+        fact["deflickered"] = True
     if story.notes:
         fact["notes"] = list(story.notes)
     return fact

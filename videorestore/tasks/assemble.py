@@ -11,6 +11,7 @@ from typing import Any
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
+from videorestore.spatial.noise import Noise
 from videorestore.tasks.choose import Choice
 from videorestore.tasks.engines import MotionEngine
 from videorestore.tasks.layout import ENOUGH, curve_layout, motion_layout
@@ -132,9 +133,15 @@ def span_of(scan: Scan) -> Span | None:
 def facts_of(scan: Scan) -> dict[str, Any]:
     """What the record says of the input."""
     return {
-        "noise_sd": round(scan.noise.sd, 3),
+        **noise_facts(scan.noise),
         "cuts": [c for c in scan.survey.cuts if scan.start < c < scan.stop],
     }
+
+
+def noise_facts(noise: Noise) -> dict[str, Any]:
+    """Standard deviation of the noise, marked where it may be something else."""
+    facts: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
+    return facts if noise.trustworthy else {**facts, "noise": {"trustworthy": False}}
 
 
 def decoding_losses(scan: Scan) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.assemble import assemble, identity_slots
@@ -37,6 +39,7 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
         quality=options.quality,
         untouched=lost,
     )
-    return assemble(
-        "denoise", source, found, steps, options, choice, budget, {"noise_sd": round(noise.sd, 3)}
-    )
+    findings: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
+    if options.sigma is not None:
+        findings["noise"] = None  # stated, not estimated
+    return assemble("denoise", source, found, steps, options, choice, budget, findings)

@@ -20,6 +20,7 @@ from videorestore.clip import FloatArray, Frame
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.spatial.noise import Noise
+from videorestore.tasks.beyond import beyond
 from videorestore.tasks.cost import (
     COPYING,
     DENOISING,
@@ -43,6 +44,11 @@ from videorestore.tasks.work import Made, Origin, OutputShape, Piece, Progress, 
 
 DOUBT = 30.0
 """Mean sd (0..255 scale) of a made frame above which nothing supports the guess."""
+
+STEADY = (1.0, 0.0)
+"""Gain and offset of a frame that does not flicker."""
+
+BRIEF = "the shot is too short for a fit: left as it is"
 
 CONTEXT = 2
 """Frames on each side that a trajectory runs through."""
@@ -68,6 +74,8 @@ class Steps:
     quality : {"fast", "default", "best"}
     gains : mapping from frame number to (gain, offset), or None
         Correction of flicker, before everything else.
+    brief : frozenset of int
+        Frames of shots that are too short for a fit: what has content passes as it is.
     """
 
     slots: tuple[Slot, ...]
@@ -78,6 +86,7 @@ class Steps:
     strength: float = 1.0
     quality: Quality = "default"
     gains: Mapping[int, tuple[float, float]] | None = None
+    brief: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +148,11 @@ class Restoration:
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
+        if piece.start in self.steps.brief:
+            filling = replace(self.steps, noise=None, masks=None, gains=None, brief=frozenset())
+            for made in replace(self, steps=filling).make(source, piece, progress):
+                yield replace(made, notes=(*made.notes, BRIEF)) if made.origin == "kept" else made
+            return
         slots = list(self.steps.slots[self._first_slot(piece.start) : self._first_slot(piece.stop)])
         if not self._touches(piece, slots):
             yield from self._pass_through(source, piece, slots)
@@ -158,9 +172,12 @@ class Restoration:
         return (
             steps.noise is not None
             or steps.gains is not None
-            or any(s.source is None or s.source in steps.missing for s in slots)
+            or self._makes_new(slots)
             or (steps.masks is not None and steps.masks.touches(piece.start, piece.stop))
         )
+
+    def _makes_new(self, slots: list[Slot]) -> bool:
+        return any(s.source is None or s.source in self.steps.missing for s in slots)
 
     @staticmethod
     def _pass_through(source: Source, piece: Piece, slots: list[Slot]) -> Iterator[Made]:
@@ -261,23 +278,28 @@ class Restoration:
         place = window.position(slot.source)
         mask = None if window.masks is None else window.masks[place]
         mended = mask is not None and bool(mask.any())
-        changed = self.steps.noise is not None or self.steps.gains is not None
+        lit = (self.steps.gains or {}).get(slot.source, STEADY) != STEADY
+        changed = self.steps.noise is not None or lit
         x = None if window.x is None else float(window.x[place])
         if not mended and not changed:
             return replace(_kept(like, slot), x=x)
         keep = None if changed or mask is None else ~mask
         frame = colour.native(window.pixels[place], like, keep=keep)
+        if lit and not mended and self.steps.noise is None and _equal(frame, like):
+            return replace(_kept(like, slot), x=x)
         sd = None if window.sd is None else window.sd[place]
-        origin: Origin = "mended" if mended else "denoised"
+        # Flicker is damage of the whole frame: its correction is no denoising.
+        origin: Origin = "mended" if mended or self.steps.noise is None else "denoised"
         spots = window.spots[place] if window.spots else ()
         return Made(
-            frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, damage=spots
-        )
+            frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, deflickered=lit,
+            damage=spots,
+        )  # fmt: skip
 
     def _make_fresh(
         self, source: Source, window: Window, engine: Engine, piece: Piece, slots: list[Slot]
     ) -> Iterator[Made]:
-        """New frames, the ones between two good frames of this shot together; at the ends the nearest is repeated."""
+        """New frames, the ones between two good frames of this shot together; see `beyond` for the ends."""
         if not slots:
             return
         clock = np.array([float(self.times[i]) for i in window.numbers])
@@ -308,9 +330,9 @@ class Restoration:
                     notes=notes, doubtful=doubtful,
                 )  # fmt: skip
                 continue
-            yield self._repeat(source, window, slot, like, origin, piece, clock)
+            yield self._make_beyond(source, window, slot, like, origin, piece, clock)
 
-    def _repeat(
+    def _make_beyond(
         self,
         source: Source,
         window: Window,
@@ -320,26 +342,32 @@ class Restoration:
         piece: Piece,
         clock: FloatArray,
     ) -> Made:
-        """Beyond the last good frame of a shot: the nearer of the frames beside the cut."""
-        place = 0 if float(slot.place) < clock[0] else len(window.numbers) - 1
-        frame = colour.native(window.pixels[place], like)
+        """Beyond the good frames of a shot: the nearer of the frames beside a cut, or what motion makes of the nearest."""
         following = piece.stop
-        at_cut = slot.source is None and following < len(self.times) and slot.after == following - 1
-        if at_cut and self.times[following] - slot.place < slot.place - self.times[slot.after]:
-            frame = next(iter(source.frames(following, following + 1)))
-        note = (
-            "cut: the nearer frame is repeated"
-            if at_cut
-            else "no frame on the other side: the nearest is repeated"
-        )
-        sd = np.full(window.pixels.shape[1:], DOUBT, np.float32)
+        if slot.source is None and following < len(self.times) and slot.after == following - 1:
+            frame = colour.native(window.pixels[len(window.numbers) - 1], like)
+            if self.times[following] - slot.place < slot.place - self.times[slot.after]:
+                frame = next(iter(source.frames(following, following + 1)))
+            error, note, doubtful = DOUBT, "cut: the nearer frame is repeated", False
+        else:
+            order = range(len(clock)) if float(slot.place) < clock[0] else range(len(clock) - 1, -1, -1)
+            near = list(order)[:3]
+            pace = abs(clock[near[1]] - clock[near[0]]) if len(near) > 1 else 1.0
+            steps = abs(float(slot.place) - clock[near[0]]) / max(pace, 1e-9)
+            made = beyond([window.pixels[k] for k in near], steps)
+            frame = colour.native(made.frame, like)
+            error = DOUBT if made.sd is None else made.sd
+            how = "motion is taken to go on" if made.moved else "the nearest is repeated"
+            note = f"no frame on the other side: {how}"
+            doubtful = not made.moved or error > DOUBT
+        sd = np.full(window.pixels.shape[1:], error, np.float32)
         return Made(
             frame=_timed(frame, slot),
             origin=origin,
             source=slot.source,
             sd_map=sd,
             notes=(note,),
-            doubtful=not at_cut,
+            doubtful=doubtful,
         )
 
     def _without_support(self, source: Source, piece: Piece, slots: list[Slot]) -> Iterator[Made]:
@@ -358,6 +386,10 @@ class Restoration:
 
 def _timed(frame: Frame, slot: Slot) -> Frame:
     return frame.at(index=frame.index, time=slot.time, duration=slot.duration)
+
+
+def _equal(one: Frame, two: Frame) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one.planes, two.planes))
 
 
 def _kept(frame: Frame, slot: Slot) -> Made:

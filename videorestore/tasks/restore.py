@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.media.source import Source
+from videorestore.report.words import frames_in_words
 from videorestore.spatial.noise import Noise
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
@@ -23,6 +24,10 @@ LEAST_NOISE = 3.0
 """Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays."""
 
 
+SHORTEST = 4
+"""Frames that a trajectory runs through: a shorter shot is too short for a fit."""
+
+
 def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     found = scan(source, options.span, progress)
@@ -36,6 +41,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
             notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
         else:
             notes.append("mend: the film is not dirty, only what is surely damaged is mended")
+    brief = shots_too_short(found, options, notes)
     choice = choose(
         source, found, options, "denoise" if noise else "interpolate", found.noise, progress, avoid=missing
     )
@@ -61,10 +67,13 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         strength=options.strength,
         quality=options.quality,
         gains=gains,
+        brief=brief,
     )
     findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
     if noise is not None:
         findings["noise_sd"] = round(noise.sd, 3)
+        if options.sigma is not None:
+            findings["noise"] = None  # stated, not estimated
     if inserted:
         findings["inserted"] = inserted
     lost = jumps(found)
@@ -89,6 +98,19 @@ def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> fr
     if missing:
         notes.append(f"fill: {len(missing)} frames are black, broken, missing or frozen")
     return missing
+
+
+def shots_too_short(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
+    """Frames of shots that nothing can be fitted to; who asks for denoising gets it there too."""
+    if options.denoise == "on" or options.sigma is not None:
+        return frozenset()
+    short = frozenset(i for a, b in found.shots if b - a < SHORTEST for i in range(a, b))
+    if short:
+        notes.append(
+            f"left as they are: frames {frames_in_words(sorted(short))}, in shots of fewer than {SHORTEST} "
+            "frames, too short for a fit"
+        )
+    return short
 
 
 def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame
+from videorestore.detect.cuts import with_gaps
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
 from videorestore.detect.noise import estimate_noise
@@ -173,6 +174,8 @@ def scan(
         start, stop = resolve_span(span, index)
         measures = _look(source.frames(start, stop), without, progress, stop - start)
     found = _shifted(judge(measures, index.times[start:stop]), start)
+    gone = without | {i for i in range(start, stop) if index.statuses[i] != "good"}
+    found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
     shots = shots_between(found.cuts, start, stop)
     silence = Noise(sd=0.0)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)

@@ -59,6 +59,8 @@ class Made:
         Latent coordinate.
     sd_map : ndarray or None, shape (height, width, channels)
         Posterior standard deviation on the 0..255 scale.
+    deflickered : bool
+        The brightness of the whole frame was brought back to its smooth course.
     damage : tuple of (kind, (x, y, width, height))
         What was found on this frame and mended.
     notes : tuple of str
@@ -72,6 +74,7 @@ class Made:
     source: int | None = None
     x: float | None = None
     sd_map: FloatArray | None = None
+    deflickered: bool = False
     damage: tuple[tuple[str, tuple[int, int, int, int]], ...] = ()
     notes: tuple[str, ...] = ()
     doubtful: bool = False
