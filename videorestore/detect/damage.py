@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
-from videorestore.detect.spikes import find_spikes
+from videorestore.detect.spikes import changes, find_spikes
 from videorestore.errors import InputError
 
 REACH = 6
@@ -98,7 +98,8 @@ def find_damage(
             f"start and stop must lie in 0..{len(frames)} in this order, got {start}, {stop}; change them."
         )
     low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
-    every = {k: _spots(frames, k, noise_sd, least) for k in range(low, high)}
+    steps = changes(frames)
+    every = {k: _spots(frames, k, noise_sd, least, steps) for k in range(low, high)}
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
     for k in range(start, stop):
@@ -118,10 +119,10 @@ class _Spot:
     columns: NDArray[np.intp]
 
 
-def _spots(frames: FloatArray, k: int, noise_sd: float, least: float) -> list[_Spot]:
+def _spots(frames: FloatArray, k: int, noise_sd: float, least: float, steps: list[float]) -> list[_Spot]:
     first, last = max(0, k - _NEAR), min(len(frames), k + _NEAR + 1)
     near = frames[first:last]
-    odds = find_spikes(near, k - first, noise_sd, least)
+    odds = find_spikes(near, k - first, noise_sd, least, steps[first : last - 1])
     spikes = odds > least
     if spikes.mean() > _WHOLE:
         return []

@@ -7,7 +7,8 @@ out are then weighed one by one, see `verdict`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -36,6 +37,7 @@ _NOISY = 4.0  # from this noise on the frames are smoothed first
 _SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
 _LIGHT, _WIDE = 12.0, 20.0  # levels by which the light may differ over areas of this sigma
 _EVEN = 0.04  # relative contrast that needs no correction
+_MARGIN = 2.0  # log odds by which a forecast may raise a spot above what the neighbours' mean says
 _BIG = 30  # pixels from which a spot can be recognised elsewhere
 
 _CROSS = np.ones((3, 3), np.uint8)
@@ -58,13 +60,48 @@ class _Moments:
     around: tuple[int, ...] = ()  # up to two on each side, earlier first, where there are both
 
 
-def find_spikes(frames: FloatArray, k: int, noise_sd: float, least: float = 0.0) -> FloatArray:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """A spot that is worth a second look; ``left`` and ``flew`` speak for damage until that is taken."""
+
+    label: int
+    box: tuple[int, ...]
+    where: tuple[slice, slice]
+    inside: Mask  # of the box
+    step: FloatArray  # by which it differs, for each channel
+    evidence: float
+    left: float = 1.0
+    flew: bool = False
+
+    def judged(
+        self,
+        frame: FloatArray,
+        others: list[FloatArray],
+        labels: Labels,
+        left: FloatArray,
+        excess: FloatArray,
+    ) -> _Candidate:
+        """The same after the frame's own motion and the neighbours were asked."""
+        stands = max(float(excess[self.where][self.inside].sum()), 1e-6)
+        flew = _flew(frame, others, labels, self.label, self.box, float(np.abs(self.step).max()))
+        return replace(self, left=float(left[self.where][self.inside].sum()) / stands, flew=flew)
+
+    def log_odds(self, miss: FloatArray, sd: FloatArray, noise_sd: float, inner: bool) -> float:
+        """See `verdict.log_odds`."""
+        where, inside = self.where, self.inside
+        return log_odds(miss[where], sd[where], inside, self.evidence, self.left, self.flew, noise_sd, inner)
+
+
+def find_spikes(
+    frames: FloatArray, k: int, noise_sd: float, least: float = 0.0, steps: Sequence[float] | None = None
+) -> FloatArray:
     """Log odds ``(height, width)`` of damage in frame k of ``(n, height, width, channels)``.
 
     -inf where there is none, or where its log odds are below ``least``; nothing with fewer than 3 frames.
+    ``steps`` are the `changes` of these frames, where they are known already.
     """
     found = np.full(frames.shape[1:3], -np.inf, np.float32)
-    moments = _moments(frames, k)
+    moments = _moments(changes(frames) if steps is None else steps, k)
     if moments is None:
         return found
     smoothed = noise_sd > _NOISY
@@ -77,35 +114,31 @@ def find_spikes(frames: FloatArray, k: int, noise_sd: float, least: float = 0.0)
     usual = cv2.blur(np.minimum(evidence.excess, 4), (31, 31))
     threshold = _BASE + _NOISE * noise_sd + _UNREST * evidence.unrest + _TEXTURE * usual
     share = evidence.excess / (_LOOSE * threshold)
-    count, labels, boxes, _ = cv2.connectedComponentsWithStats(
-        (share > _WEAK).astype(np.uint8), connectivity=8
-    )
-    spots = _candidates(share, labels, count)
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats((share > _WEAK).astype(np.uint8), connectivity=8)
+    off = frame - evidence.expected
+    spots = _candidates(share, labels, boxes, off)
+    inner = bool(moments.around)
+
+    def hopeful(spots: list[_Candidate]) -> list[_Candidate]:
+        """Those that reach the odds if the neighbours' mean is as good as a forecast without any doubt."""
+        certain = np.zeros(frame.shape[:2], np.float32)
+        return [s for s in spots if s.log_odds(off, certain, noise_sd, inner) > least - _MARGIN]
+
+    spots = hopeful(spots)
     if not spots:
         return found
     others = [frames[j] for j in moments.beside]
     left = _unexplained(frame, others, evidence.excess)
+    spots = hopeful([s.judged(frame, others, labels, left, evidence.excess) for s in spots])
+    if not spots:
+        return found
     expected = _expected(frames, moments, evidence)
     miss = frame - _lit_like(frame, expected.mean)
-    for label in spots:
-        box = tuple(int(value) for value in boxes[label][:4])
-        rows, columns = _around(box, frame.shape, 0)
-        spot = labels[rows, columns] == label
-        step = (frame - evidence.expected)[rows, columns][spot].mean(axis=0)
-        stands = float(evidence.excess[rows, columns][spot].sum())
-        odds = log_odds(
-            miss[rows, columns],
-            expected.sd[rows, columns],
-            spot,
-            _LOOSE * float(share[rows, columns][spot].sum()),
-            float(left[rows, columns][spot].sum()) / max(stands, 1e-6),
-            _flew(frame, others, labels, label, box, float(np.abs(step).max())),
-            noise_sd,
-            expected.inner,
-        )
+    for spot in spots:
+        odds = spot.log_odds(miss, expected.sd, noise_sd, inner)
         if odds > least:
             spread = np.zeros(frame.shape[:2], np.bool_)
-            _grow(spread, frame - evidence.expected, evidence.unrest, labels, label, box, step, smoothed)
+            _grow(spread, off, evidence.unrest, labels, spot.label, spot.box, spot.step, smoothed)
             found[spread] = np.maximum(found[spread], np.float32(odds))
     return found
 
@@ -116,9 +149,16 @@ def _expected(frames: FloatArray, moments: _Moments, evidence: _Evidence) -> For
     return Forecast(evidence.expected, evidence.unrest, False)
 
 
-def _moments(frames: FloatArray, k: int) -> _Moments | None:
-    """The nearest frames on both sides of k that do not merely repeat it; None where there are too few."""
-    steps = [_difference(a, b) for a, b in zip(frames[:-1], frames[1:])]
+def changes(frames: FloatArray) -> list[float]:
+    """How much every frame ``(n, height, width, channels)`` differs from the one before, where it differs most."""
+    return [_difference(a, b) for a, b in zip(frames[:-1], frames[1:])]
+
+
+def _moments(steps: Sequence[float], k: int) -> _Moments | None:
+    """The nearest frames on both sides of k that do not merely repeat it; None where there are too few.
+
+    ``steps`` are the `changes` of the frames.
+    """
     usual = float(np.median(steps)) if steps else 0.0
     fresh = [step > min(0.3 * usual, 4.0) or usual == 0 for step in steps]
     shown = [k]
@@ -126,7 +166,7 @@ def _moments(frames: FloatArray, k: int) -> _Moments | None:
         if fresh[j]:
             shown.insert(0, j)
     at = len(shown) - 1
-    for j in range(k + 1, len(frames)):
+    for j in range(k + 1, len(steps) + 1):
         if fresh[j - 1]:
             shown.append(j)
     if 0 < at < len(shown) - 1:
@@ -180,14 +220,29 @@ def _brought_together(frames: FloatArray, moments: _Moments) -> tuple[FloatArray
 
 def _lit_like(frame: FloatArray, other: FloatArray) -> FloatArray:
     """The other frame in the light of this one: what differs over wide areas is flicker, not damage."""
-    shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+    shift = _median(frame - other)
     gain = _gain(frame, other + shift)
     if abs(gain - 1) > _EVEN:
-        middle = np.median(other.reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+        middle = _median(other)
         other = middle + np.float32(gain) * (other - middle)
-        shift = np.median((frame - other).reshape(-1, frame.shape[2]), axis=0).astype(np.float32)
+        shift = _median(frame - other)
     rest = np.clip(frame - other - shift, -_LIGHT, _LIGHT)
-    return np.asarray(other + shift + blur(rest, _WIDE), np.float32)
+    return np.asarray(other + shift + _wide_blur(rest), np.float32)
+
+
+def _median(image: FloatArray) -> FloatArray:
+    """Of every channel, by every other pixel in both directions."""
+    some = image[::2, ::2]
+    return np.asarray(np.median(some.reshape(-1, some.shape[2]), axis=0), np.float32)
+
+
+def _wide_blur(image: FloatArray) -> FloatArray:
+    """Gauss of a sigma so wide that it is done on means of 4 x 4 pixels."""
+    height, width, channels = image.shape
+    size = (max(1, width // 4), max(1, height // 4))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA).reshape(*size[::-1], channels)
+    large = cv2.resize(blur(small, _WIDE / 4), (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(large, np.float32).reshape(image.shape)
 
 
 def _gain(frame: FloatArray, other: FloatArray) -> float:
@@ -200,14 +255,23 @@ def _gain(frame: FloatArray, other: FloatArray) -> float:
     return float(np.clip(((one * two).mean() + 50) / (variance + 50), 0.7, 1.4)) if two.size else 1.0
 
 
-def _candidates(share: FloatArray, labels: Labels, count: int) -> list[int]:
-    """Labels of the spots that are worth a second look."""
-    flat = labels.ravel()
-    peak = np.zeros(count)
-    np.maximum.at(peak, flat, share.ravel())
-    good = (np.bincount(flat, share.ravel(), count) >= _EVIDENCE) & (peak >= _PEAK)
-    good[0] = False
-    return [int(label) for label in np.nonzero(good)[0]]
+def _candidates(
+    share: FloatArray, labels: Labels, boxes: NDArray[np.int32], off: FloatArray
+) -> list[_Candidate]:
+    """The spots that are worth a second look: enough evidence in sum, and a peak."""
+    total = np.bincount(labels.ravel(), share.ravel(), len(boxes))
+    found = []
+    for label in np.nonzero(total >= _EVIDENCE)[0]:
+        if label == 0:
+            continue
+        box = tuple(int(value) for value in boxes[label][:4])
+        where = _around(box, share.shape, 0)
+        inside = labels[where] == label
+        values = share[where][inside]
+        if float(values.max()) >= _PEAK:
+            step = np.asarray(off[where][inside].mean(axis=0))
+            found.append(_Candidate(int(label), box, where, inside, step, _LOOSE * float(values.sum())))
+    return found
 
 
 def _unexplained(frame: FloatArray, others: list[FloatArray], excess: FloatArray) -> FloatArray:
