@@ -2,8 +2,10 @@
 
     python scripts/bench_parts/restoring.py [--quick]
 
-Frames are missing in three ways: black, left out with a gap in the times, and frozen. Ours is ``videorestore restore`` without any option, on a file. Each filter is searched for its best strength on that
-very clip. PSNR is over RGB and over all frames of the whole clip.
+Frames are missing in three ways: black, left out with a gap in the times, and frozen. Ours is ``videorestore
+restore`` without any option, on a file. Every peer is searched for its best strength on that very clip, and gets the
+blend of the neighbours in place of a missing frame, since it cannot fill. PSNR is over RGB and over all frames, and
+once more over the frames that were never missing, where the same setting of a peer is scored.
 """
 
 from __future__ import annotations
@@ -12,21 +14,40 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
-from bench_parts.denoising import FILTERS, Case, Pixels, add_noise, load, peers, psnr
 
-from videorestore.clip import Clip, ClipInfo, PixelFormat
-from videorestore.media import SinkOptions, read, write
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from bench_parts.denoising import (  # noqa: E402
+    CLIPS,
+    FILTERS,
+    Case,
+    Pixels,
+    add_noise,
+    best_of,
+    filtered,
+    load,
+    psnr,
+)
+
+from videorestore.clip import Clip, ClipInfo, PixelFormat  # noqa: E402
+from videorestore.media import SinkOptions, read, write  # noqa: E402
+
 SIGMA = 15.0
-MISSING = (5, 12, 13)
+FRAMES = 16
+LIMIT = (144, 176)
+MISSING = (4, 9, 10)
+GOOD = [k for k in range(FRAMES) if k not in MISSING]
 WAYS = ("black", "gaps", "frozen")
-SPOTS = 12
+SPOTS = 6
+"""Spots on a frame of the size of `LIMIT`."""
 
 
 def spoil(truth: Pixels, seed: int = 1) -> Pixels:
@@ -44,11 +65,10 @@ def spoil(truth: Pixels, seed: int = 1) -> Pixels:
 
 
 def for_filters(noisy: Pixels) -> Pixels:
-    """What a filter gets: in place of a missing frame the blend of its neighbours, for most filters cannot fill."""
+    """What a peer gets: in place of a missing frame the blend of its neighbours."""
     given = noisy.astype(np.float32)
-    good = [k for k in range(len(noisy)) if k not in MISSING]
     for k in MISSING:
-        before, after = max(g for g in good if g < k), min(g for g in good if g > k)
+        before, after = max(g for g in GOOD if g < k), min(g for g in GOOD if g > k)
         share = (k - before) / (after - before)
         given[k] = (1 - share) * given[before] + share * given[after]
     return np.asarray(np.rint(given), noisy.dtype)
@@ -79,43 +99,137 @@ def restored(noisy: Pixels, way: str) -> tuple[Pixels, dict[str, Any]]:
         return np.asarray(read(output).frames), json.loads(done.stdout)
 
 
+def bracketed(made: Callable[[float], Pixels], truth: Pixels, start: float, factor: float) -> Pixels:
+    """The best picture over a strength, searched in both directions until it falls."""
+    best, strength = made(start), start
+    for step in (factor, 1 / factor):
+        at = strength * step
+        while psnr(there := made(at), truth) > psnr(best, truth) + 1e-3:
+            best, strength, at = there, at, at * step
+    return best
+
+
+def _tmedian(case: Case) -> Iterator[Pixels]:
+    for radius in (1, 2, 3):
+        yield filtered(case, f"tmedian=radius={radius}", "yuv444p")[0]
+
+
+def _opencv(case: Case) -> Iterator[Pixels]:
+    frames = [np.ascontiguousarray(f) for f in case.noisy]
+
+    def made(strength: float) -> Pixels:
+        out = []
+        for k in range(len(frames)):
+            reach = min(2, k, len(frames) - 1 - k)
+            near = frames[k - reach : k + reach + 1]
+            out.append(
+                cv2.fastNlMeansDenoisingColoredMulti(
+                    near, reach, 2 * reach + 1, None, strength, strength, 5, 15
+                )
+            )
+        return np.stack(out)
+
+    yield bracketed(made, case.truth, 0.8 * SIGMA, 1.35)
+
+
+def _bm3d(case: Case) -> Iterator[Pixels]:
+    """PyPI's bm3d frame by frame; its strength is sought on two frames."""
+    from bm3d import bm3d_rgb
+
+    def made(frames: Pixels, sd: float) -> Pixels:
+        clean = [bm3d_rgb(f / 255.0, sd / 255.0) for f in frames]
+        return np.clip(np.rint(255 * np.stack(clean)), 0, 255).astype(np.uint8)
+
+    tried = {
+        sd: psnr(made(case.noisy[6:8], sd), case.truth[6:8]) for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
+    }
+    yield made(case.noisy, max(tried, key=lambda sd: tried[sd]))
+
+
+OTHERS: dict[str, Callable[[Case], Iterator[Pixels]]] = {
+    "tmedian": _tmedian,
+    "OpenCV NLM multi": _opencv,
+    "PyPI bm3d": _bm3d,
+}
+
+
+def peers(case: Case, quick: bool) -> dict[str, tuple[float, float]]:
+    """PSNR of every peer at its best, over all frames and over those that were never missing."""
+    made: dict[str, Pixels] = {}
+    for name in ("nlmeans", "hqdn3d") if quick else tuple(FILTERS):
+        setting = best_of(case, name, SIGMA)["setting"]
+        made[name] = filtered(case, setting, FILTERS[name].native)[0]
+    for name in ("tmedian",) if quick else tuple(OTHERS):
+        try:
+            made[name] = max(OTHERS[name](case), key=lambda frames: psnr(frames, case.truth))
+        except ImportError:
+            continue  # a peer that is not installed
+    return {
+        name: (psnr(frames, case.truth), psnr(frames[GOOD], case.truth[GOOD]))
+        for name, frames in made.items()
+    }
+
+
 def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     """Measure.
 
     Returns
     -------
     dict
-        A row for each clip, and the mean lead over the best filter.
+        A row for each clip and way, the peers, and the mean lead over the best filter and over each of them.
     """
     names = ["foreman", "bus"] if quick else ["foreman", "bus", "tennis", "car-turn", "highway", "hall"]
     if clips is not None:
         names = [str(p) for p in sorted(clips.iterdir()) if not p.name.startswith((".", "README"))]
-    rows = []
+    rows, table = [], []
     for name in names:
-        truth = load(name, 20, (240, 352))
+        truth = load(name, FRAMES, LIMIT)
+        if len(truth) < FRAMES:
+            continue
         noisy = spoil(truth)
         case = Case(name=name, truth=truth, noisy=for_filters(noisy))
-        found = peers(case, SIGMA, ("nlmeans", "hqdn3d") if quick else tuple(FILTERS))
-        best = max(found, key=lambda f: float(found[f]["psnr"]))
-        score = float(found[best]["psnr"])
+        found = peers(case, quick)
+        best, others = (max(found, key=lambda f: found[f][k]) for k in (0, 1))
+        title = name if name in CLIPS else Path(name).stem
+        table += [{"clip": title, "peer": p, "all": a, "never missing": b} for p, (a, b) in found.items()]
         for way in WAYS:
-            ours, record = restored(noisy, way)
-            reached = psnr(ours, truth) if len(ours) == len(truth) else float("nan")
+            made, record = restored(noisy, way)
+            if len(made) != len(truth):
+                raise RuntimeError(f"{title}, {way}: {len(truth)} frames must come out, got {len(made)}")
+            every, good = psnr(made, truth), psnr(made[GOOD], truth[GOOD])
             rows.append(
                 {
-                    "clip": Path(name).stem,
+                    "clip": title,
                     "missing": way,
                     "damaged": round(psnr(case.noisy, truth), 2),
                     "best filter": best,
-                    "its PSNR": round(score, 2),
-                    "restore": round(reached, 2),
-                    "lead": round(reached - score, 2),
+                    "its PSNR": round(found[best][0], 2),
+                    "restore": round(every, 2),
+                    "lead": round(every - found[best][0], 2),
+                    "best, never missing": others,
+                    "its PSNR there": round(found[others][1], 2),
+                    "restore there": round(good, 2),
+                    "lead there": round(good - found[others][1], 2),
                     "noise sd found": record.get("noise_sd"),
                 }
             )
-    return {"rows": rows, "mean_lead": round(float(np.mean([r["lead"] for r in rows])), 2)}
+        print(json.dumps(rows[-3:]), file=sys.stderr, flush=True)
+    ours = {r["clip"]: np.mean([q["restore"] for q in rows if q["clip"] == r["clip"]]) for r in rows}
+    over = {
+        f"mean lead over {peer}": round(
+            float(np.mean([ours[t["clip"]] - t["all"] for t in table if t["peer"] == peer])), 2
+        )
+        for peer in dict.fromkeys(t["peer"] for t in table)
+    }
+    return {
+        "rows": rows,
+        "peers": table,
+        "mean_lead": round(float(np.mean([r["lead"] for r in rows])), 2),
+        "mean_lead_never_missing": round(float(np.mean([r["lead there"] for r in rows])), 2),
+        "least_lead_never_missing": min(r["lead there"] for r in rows),
+        **over,
+    }
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     print(json.dumps(main("--quick" in sys.argv), indent=1))
