@@ -1,6 +1,6 @@
 """One command against every single filter: clips with noise, missing frames and dust together.
 
-    python scripts/bench_parts/restoring.py [--quick]
+    python scripts/bench_parts/restoring.py [--quick] [--slow]
 
 Frames are missing in three ways: black, left out with a gap in the times, and frozen. Ours is ``videorestore
 restore`` without any option, on a file. Every peer is searched for its best strength on that very clip, and gets the
@@ -41,12 +41,12 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat  # noqa: E402
 from videorestore.media import SinkOptions, read, write  # noqa: E402
 
 SIGMA = 15.0
-FRAMES = 16
-LIMIT = (144, 176)
-MISSING = (4, 9, 10)
+FRAMES = 12
+LIMIT = (112, 144)
+MISSING = (3, 7, 8)
 GOOD = [k for k in range(FRAMES) if k not in MISSING]
 WAYS = ("black", "gaps", "frozen")
-SPOTS = 6
+SPOTS = 4
 """Spots on a frame of the size of `LIMIT`."""
 
 
@@ -141,7 +141,7 @@ def _bm3d(case: Case) -> Iterator[Pixels]:
         return np.clip(np.rint(255 * np.stack(clean)), 0, 255).astype(np.uint8)
 
     tried = {
-        sd: psnr(made(case.noisy[6:8], sd), case.truth[6:8]) for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
+        sd: psnr(made(case.noisy[5:7], sd), case.truth[5:7]) for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
     }
     yield made(case.noisy, max(tried, key=lambda sd: tried[sd]))
 
@@ -151,15 +151,17 @@ OTHERS: dict[str, Callable[[Case], Iterator[Pixels]]] = {
     "OpenCV NLM multi": _opencv,
     "PyPI bm3d": _bm3d,
 }
+SLOW = {"PyPI bm3d"}
+"""Peers that take most of the time, only asked with ``--slow``."""
 
 
-def peers(case: Case, quick: bool) -> dict[str, tuple[float, float]]:
+def peers(case: Case, quick: bool, slow: bool) -> dict[str, tuple[float, float]]:
     """PSNR of every peer at its best, over all frames and over those that were never missing."""
     made: dict[str, Pixels] = {}
     for name in ("nlmeans", "hqdn3d") if quick else tuple(FILTERS):
         setting = best_of(case, name, SIGMA)["setting"]
         made[name] = filtered(case, setting, FILTERS[name].native)[0]
-    for name in ("tmedian",) if quick else tuple(OTHERS):
+    for name in ("tmedian",) if quick else tuple(n for n in OTHERS if slow or n not in SLOW):
         try:
             made[name] = max(OTHERS[name](case), key=lambda frames: psnr(frames, case.truth))
         except ImportError:
@@ -170,7 +172,7 @@ def peers(case: Case, quick: bool) -> dict[str, tuple[float, float]]:
     }
 
 
-def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
+def main(quick: bool = False, clips: Path | None = None, slow: bool = False) -> dict[str, Any]:
     """Measure.
 
     Returns
@@ -188,7 +190,7 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
             continue
         noisy = spoil(truth)
         case = Case(name=name, truth=truth, noisy=for_filters(noisy))
-        found = peers(case, quick)
+        found = peers(case, quick, slow)
         best, others = (max(found, key=lambda f: found[f][k]) for k in (0, 1))
         title = name if name in CLIPS else Path(name).stem
         table += [{"clip": title, "peer": p, "all": a, "never missing": b} for p, (a, b) in found.items()]
@@ -232,4 +234,4 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main("--quick" in sys.argv), indent=1))
+    print(json.dumps(main("--quick" in sys.argv, slow="--slow" in sys.argv), indent=1))

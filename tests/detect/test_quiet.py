@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from videorestore.detect.quiet import quietest_sd
+from videorestore.detect.quiet import lively_sd, quietest_sd
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -23,3 +23,13 @@ def test_a_clean_picture_with_a_flat_part_has_no_noise():
 
 def test_tiny_frames():
     assert quietest_sd(np.zeros((2, 5, 7, 3), np.float32)) == 0.0
+
+
+def test_texture_that_stands_still_is_not_lively():
+    rng = np.random.default_rng(2)
+    texture = rng.normal(128, 10, (1, 64, 64, 3)).astype(np.float32)
+    still = np.repeat(texture, 5, axis=0)
+    assert lively_sd(still) == 0.0
+    noisy = still + rng.normal(0, 10, still.shape).astype(np.float32)
+    assert 9 < lively_sd(noisy) < 11
+    assert lively_sd(still[:1]) == 0.0

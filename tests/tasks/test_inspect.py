@@ -120,7 +120,7 @@ def test_what_is_wrong_comes_with_what_to_run() -> None:
         }
     )
     text = {entry["what"]: entry for entry in found}
-    assert text["noise of sd 12.3 (of 255)"]["sure"] == "between 11 and 13"
+    assert text["noise of sd 12.3 (of 255)"]["sure"] == "95 % interval 11 to 13"
     assert text["1 corrupt frame: 31"]["run"] == "videorestore fill 'my film.mp4' -o OUTPUT --missing 31"
     assert text["3 black frames: 7,50-51"]["run"].endswith("--missing 7,50-51")
     dropped = text["2 frames dropped after frame 60"]

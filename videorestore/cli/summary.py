@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
-from videorestore.report.words import counted, frames_in_words
+from videorestore.report.words import HARDLY_SEEN, counted, frames_in_words
 
 Record = dict[str, Any]
 
@@ -72,7 +72,8 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if "model" in record:
         found.append(("model", str(record["model"])))
     if "noise_sd" in record:
-        found.append(("noise", f"sd {record['noise_sd']:.3g} of 255"))
+        doubt = not (record.get("noise") or {}).get("trustworthy", True)
+        found.append(("noise", f"sd {record['noise_sd']:.3g} of 255" + (", unsure" if doubt else "")))
     test = record.get("self_test")
     if test:
         parts = []
@@ -181,16 +182,33 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(("chapters", str(len(chapters) if isinstance(chapters, list) else chapters)))
     if record.get("cuts"):
         facts.append(("cuts", f"{len(record['cuts'])}, new shots begin at {frames_in_words(record['cuts'])}"))
+    noise = record.get("noise_sd")
+    if noise is not None and noise < HARDLY_SEEN:
+        facts.append(
+            ("noise", f"sd {noise:.2g} of 255 at most, hardly seen" if noise >= 0.5 else "none to be seen")
+        )
     curve = record.get("curve") or {}
     if "score" in curve:
         facts.append(
             (
                 "curve",
-                f"one latent curve explains hidden frames to {curve['psnr']:.1f} dB (score {curve['score']:.2f} of 1)",
+                f"one latent curve explains hidden frames to {curve['psnr']:.1f} dB (score {curve['score']:.2f} of 1): "
+                + _curve_in_words(float(curve["score"])),
             )
         )
+    fades = record.get("fades")
+    if fades:
+        facts.append(("fades", ", ".join(f"frames {a} to {b}" for a, b in fades)))
+    if record.get("cadence"):
+        facts.append(("rhythm", f"frames repeat with period {record['cadence']}: the film's own, no fault"))
     facts += [("note", str(message)) for message in record.get("messages", [])[:8]]
     return facts
+
+
+def _curve_in_words(score: float) -> str:
+    if score > 0.9:
+        return "the clip lies on a curve"
+    return "the clip lies near a curve" if score > 0.6 else "it moves too freely for one curve"
 
 
 def _picture(record: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
-from videorestore.detect.spikes import changes, find_spikes
+from videorestore.detect.spikes import Seen, changes, find_spikes
 from videorestore.errors import InputError
 
 REACH = 6
@@ -29,6 +30,8 @@ Kind = Literal["dust", "blotch", "scratch", "line", "dropout"]
 _WHOLE = 0.4  # a larger share of a frame is no local damage
 _DUST = 40  # pixels
 _LARGE = 60  # pixels from which a spot may be a thing that moves
+_SPECK = 5  # pixels; where damage is rare, a smaller spot may be anything
+_FAR = 0.11  # of the longer side: how far things fly between two frames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +100,21 @@ def find_damage(
         raise InputError(
             f"start and stop must lie in 0..{len(frames)} in this order, got {start}, {stop}; change them."
         )
-    low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
-    steps = changes(frames)
-    every = {k: _spots(frames, k, noise_sd, least, steps) for k in range(low, high)}
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
-    for k in range(start, stop):
-        for spot in every[k]:
-            others = [o for j in range(k - _AGAIN, k + _AGAIN + 1) if j != k for o in every.get(j, ())]
-            if spot.place.kind != "line" and _seen_again(spot, others, strict):
-                continue
-            masks[k - start][spot.rows, spot.columns] = True
+    for spot, again in _weighed(frames, noise_sd, start, stop, least, "far" if strict else "large"):
+        if not again:
+            masks[spot.place.frame - start][spot.rows, spot.columns] = True
             damage.append(spot.place)
     return masks, damage
+
+
+def count_spots(
+    frames: FloatArray, *, noise_sd: float = 0.0, least: float = LEAST
+) -> tuple[list[int], list[int]]:
+    """Spots of a shot, as numbers of their frames: those seen once, as damage is, and again and again, as things are."""
+    found = [(s.place.frame, a) for s, a in _weighed(frames, noise_sd, 0, len(frames), least, "near")]
+    return [k for k, again in found if not again], [k for k, again in found if again]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,35 +124,95 @@ class _Spot:
     columns: NDArray[np.intp]
 
 
-def _spots(frames: FloatArray, k: int, noise_sd: float, least: float, steps: list[float]) -> list[_Spot]:
+Again = Literal["large", "near", "far"]
+"""What acquits a spot: large damage like it beside it in the next frame; anything like it near by in the frames
+around; or also farther off in the next frame."""
+
+
+def _weighed(
+    frames: FloatArray, noise_sd: float, start: int, stop: int, least: float, rule: Again
+) -> Iterator[tuple[_Spot, bool]]:
+    """Every spot of the frames from ``start`` to ``stop``, and whether it is seen again."""
+    low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
+    steps = changes(frames)
+    spots: dict[int, list[_Spot]] = {}
+    seen: dict[int, list[Seen]] = {}
+    for k in range(low, high):
+        spots[k], seen[k] = _spots(frames, k, noise_sd, least, steps)
+    far = _FAR * max(frames.shape[1:3])
+    for k in range(start, stop):
+        around = [j for j in range(k - _AGAIN, k + _AGAIN + 1) if j != k and low <= j < high]
+        for spot in spots[k]:
+            if spot.place.kind == "line":
+                yield spot, False
+            elif rule == "large":
+                next_to = [_as_seen(s) for j in around if abs(j - k) == 1 for s in spots[j]]
+                large = len(spot.rows) >= _LARGE and spot.place.kind not in ("scratch", "dropout")
+                yield spot, large and _seen_again(spot, next_to, 0.4, 0.0)
+            else:
+                own = _own(spot, seen[k])
+                alike = {j: [o for o in seen[j] if own is None or _same(own, o)] for j in around}
+                again = len(spot.rows) < _SPECK
+                again = again or _seen_again(spot, [o for j in around for o in alike[j]], 1.5, 4.0)
+                if rule == "far" and not again:
+                    again = _seen_again(
+                        spot, [o for j in around if abs(j - k) == 1 for o in alike[j]], 1.5, far
+                    )
+                yield spot, again
+
+
+def _as_seen(spot: _Spot) -> Seen:
+    return Seen(spot.place.box, len(spot.rows), np.zeros(0, np.float32))
+
+
+def _own(spot: _Spot, seen: list[Seen]) -> Seen | None:
+    """What a spot was made of, the largest part of it."""
+    x, y, width, height = spot.place.box
+    inside = [
+        s
+        for s in seen
+        if x <= s.box[0] + s.box[2] / 2 <= x + width and y <= s.box[1] + s.box[3] / 2 <= y + height
+    ]
+    return max(inside, key=lambda s: s.area, default=None)
+
+
+def _same(one: Seen, two: Seen) -> bool:
+    """Whether two things differ from what is behind them in the same way."""
+    product = float((one.step * two.step).sum())
+    return product > 0.5 * max(float((one.step**2).sum()), float((two.step**2).sum()))
+
+
+def _spots(
+    frames: FloatArray, k: int, noise_sd: float, least: float, steps: list[float]
+) -> tuple[list[_Spot], list[Seen]]:
+    """Spots of frame k, and all that stands out there."""
     first, last = max(0, k - _NEAR), min(len(frames), k + _NEAR + 1)
     near = frames[first:last]
-    odds = find_spikes(near, k - first, noise_sd, least, steps[first : last - 1])
+    odds, seen = find_spikes(near, k - first, noise_sd, least, steps[first : last - 1])
     spikes = odds > least
     if spikes.mean() > _WHOLE:
-        return []
+        return [], seen
     lines = find_lines(near, k - first, noise_sd)
-    return _places(spikes & ~lines, k, odds, None) + _places(lines, k, np.full_like(odds, LINE), "line")
+    spots = _places(spikes & ~lines, k, odds, None)
+    return spots + _places(lines, k, np.full_like(odds, LINE), "line"), seen
 
 
-def _seen_again(spot: _Spot, others: list[_Spot], strict: bool) -> bool:
-    """Is the like of it close by in a frame around? Damage strikes once, a thing that moves is seen again and again."""
+def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> bool:
+    """Is the like of it close by in a frame around? Damage strikes once, a thing that moves is seen again and again.
+
+    ``others`` are looked for up to ``reach`` of their size plus ``slack`` pixels away.
+    """
     x, y, width, height = spot.place.box
     area = len(spot.rows)
-    if not strict and (area < _LARGE or spot.place.kind in ("scratch", "dropout")):
-        return False
     for other in others:
-        if not strict and abs(other.place.frame - spot.place.frame) > 1:
-            continue
-        left, top, wide, high = other.place.box
+        left, top, wide, high = other.box
         if max(abs(x - left), abs(y - top), abs(width - wide), abs(height - high)) <= 1:
             continue  # the frame is repeated
         # A scratch is not the like of a blotch.
         alike = all(
             a < 2.5 * b + 2 and b < 2.5 * a + 2
-            for a, b in ((width, wide), (height, high), (area, len(other.rows)))
+            for a, b in ((width, wide), (height, high), (area, other.area))
         )
-        reach, slack = (1.5, 4) if strict else (0.4, 0)
         beside = abs(x + width / 2 - left - wide / 2) < reach * max(width, wide) + slack
         level = abs(y + height / 2 - top - high / 2) < reach * max(height, high) + slack
         if alike and beside and level:

@@ -16,6 +16,8 @@ _ROUNDS = 4
 _NOTICED = (
     0.02  # jumps below this, one by one and typically, are not seen: a camera that controls its gain has them
 )
+_STROBE = 0.25  # a film does not flicker by more than this: that is a light that was switched
+_ALIKE = 0.7  # correlation of the blocks of pictures that can be compared
 _TOGETHER = 1.1  # a jump of the whole picture exceeds what its blocks differ by
 _OFTEN, _LEAST = 0.15, 5  # share and number of frames that jump where there is flicker; flashes are fewer
 
@@ -64,7 +66,7 @@ def find_flicker(measures: Measures, starts: list[int], skip: NDArray[np.bool_])
     # A jump is the second difference of three frames, whose variance is one and a half times theirs.
     sd = float(1.4826 * np.median(np.abs(sizes)) / np.sqrt(1.5))
     events = sum(together and abs(size) > _NOTICED for size, together in jumps)
-    present = sd > _NOTICED and events >= max(_LEAST, _OFTEN * len(jumps))
+    present = _NOTICED < sd < _STROBE and events >= max(_LEAST, _OFTEN * len(jumps))
     if not present:
         return Flicker(sd=round(sd, 5), present=False, gains=steady)
     gains = steady.copy()
@@ -87,12 +89,20 @@ def _jumps(blocks: NDArray[np.float64], good: list[int]) -> list[tuple[float, bo
         if after - before > 4:
             continue
         expected = blocks[before] + (blocks[after] - blocks[before]) * ((k - before) / (after - before))
+        if _unlike(blocks[k], expected):
+            continue
         middle = max(float(np.median(expected)), 16.0)
         gain, offset = _robust_line(expected, blocks[k])
         jump = (gain - 1) * float(np.median(expected)) + offset
         spread = 1.4826 * float(np.median(np.abs(blocks[k] - gain * expected - offset)))
         found.append((jump / middle, abs(jump) > _TOGETHER * spread))
     return found
+
+
+def _unlike(one: NDArray[np.float64], two: NDArray[np.float64]) -> bool:
+    """Whether two pictures show different things, whatever their light."""
+    a, b = one - one.mean(), two - two.mean()
+    return float(a @ b) < _ALIKE * float(np.sqrt((a @ a) * (b @ b)))
 
 
 def _course(blocks: NDArray[np.float64], good: list[int], k: int) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ _BLINK = 2  # black frames between two shots that nobody meant; more are a pause
 _BLANKED = 3  # frames that a concealed part lasts
 _EMPTY, _PART = 1.0, 0.15  # levels within a block that shows nothing; share of such blocks
 _GLARE = 245.0
+_STROBE = 0.4  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
@@ -46,7 +47,8 @@ class Survey:
         Those duplicates that are faults: no steady cadence, no scene that stands still.
     cadence : int or None
         Animation or pulldown repeats frames with this period; none of them is a fault.
-    black : tuple of int
+    black, white : tuple of int
+        Frames without content, dark and bright; a white one is a flash.
     corrupt_suspects : tuple of int
         Garbage: unlike both sides, which are like each other.
     worthless : tuple of int
@@ -65,6 +67,7 @@ class Survey:
     frozen: tuple[int, ...]
     cadence: int | None
     black: tuple[int, ...]
+    white: tuple[int, ...]
     corrupt_suspects: tuple[int, ...]
     worthless: tuple[int, ...]
     dropped: tuple[Dropped, ...]
@@ -95,6 +98,8 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
     void = black | garbage
     cuts = find_cuts(measures, void)
     interrupting = black & _interrupts(measures, black, cuts)
+    if interrupting.sum() > _STROBE * n:
+        interrupting[:] = False
     cuts = with_gaps(cuts, set(_numbers(interrupting)))
     repeats = _repeats(measures, void, cuts)
     cadence = _cadence(repeats)
@@ -104,7 +109,8 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
         beside[max(0, k - 1) : k + 3] = True
     for k in cuts:
         beside[max(0, k - 1) : k + 2] = True
-    flicker = find_flicker(measures, cuts, void)
+    white = _white(measures)
+    flicker = find_flicker(measures, cuts, void | white)
     dropped = {one.after: one for one in find_dropped(measures, beside)}
     dropped.update({one.after: one for one in gaps(times)} if times is not None else {})
     return Survey(
@@ -114,6 +120,7 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
         frozen=_numbers(frozen),
         cadence=cadence,
         black=_numbers(black),
+        white=_numbers(white),
         corrupt_suspects=_numbers(garbage),
         worthless=_numbers(garbage | frozen | interrupting),
         dropped=tuple(dropped[k] for k in sorted(dropped)),
@@ -146,6 +153,10 @@ def _black(measures: Measures) -> NDArray[np.bool_]:
     return np.asarray((measures.level < 24) & (measures.contrast < 4))
 
 
+def _white(measures: Measures) -> NDArray[np.bool_]:
+    return np.asarray((measures.contrast < _FLAT) & (measures.level > _WHITE))
+
+
 def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Short runs unlike both sides, while the sides are like each other.
 
@@ -158,7 +169,7 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
     apart = np.fmin(measures.fitted, measures.compensated)
     together = np.fmin(measures.plain, apart)
     flat = measures.contrast < _FLAT
-    white = flat & (measures.level > _WHITE)
+    white = _white(measures)
     for length in range(1, _LONGEST + 1):
         for first in range(1, n - length):
             after = first + length
@@ -178,6 +189,8 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
                 _flash(measures, j, sides, pale) for j in range(first, after)
             )
             garbage[run] = blanked or strange
+    if garbage.sum() > 0.5 * n:
+        garbage[:] = False  # pictures that are all unlike each other are meant so
     return garbage & ~black & ~white
 
 
@@ -198,10 +211,12 @@ def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
 def _flash(measures: Measures, k: int, sides: list[int], pale: bool) -> bool:
     """Does a frame show the same as the frames beside it in another light?"""
     brighter = measures.level[k] > measures.level[sides].max() + 15
-    if not (brighter or pale):
+    darker = measures.level[k] < measures.level[sides].min() - 15
+    if not (brighter or darker or pale):
         return False
     light = np.median(measures.blocks[sides], axis=0)
-    if not pale and float((measures.blocks[k] > light + 5).mean()) < _ALL:
+    change = measures.blocks[k] - light
+    if not pale and float((change > 5 if brighter else change < -5).mean()) < _ALL:
         return False
     ranks = [np.argsort(np.argsort(measures.blocks[j].ravel())) for j in (k, *sides)]
     return max(float(np.corrcoef(ranks[0], other)[0, 1]) for other in ranks[1:]) > _SAME

@@ -51,3 +51,24 @@ def quietest_sd(frames: FloatArray) -> float:
     usual = float(chi2.ppf(_SHARE, freedom)) / freedom
     gain = LUMA_GAIN if channels == 3 and not is_monochrome(part) else 1.0
     return float(np.sqrt(np.quantile(energy, _SHARE) / usual) / gain)
+
+
+def lively_sd(frames: FloatArray) -> float:
+    """Standard deviation of what changes between frames in a usual block, per channel.
+
+    Texture that stands still does not change, and noise that a codec froze does so only where it is coded anew.
+
+    Parameters
+    ----------
+    frames : ndarray, shape (n, height, width, channels)
+        RGB or grey on the 0..255 scale.
+    """
+    n, height, width, channels = frames.shape
+    rows, columns = height // _BLOCK, width // _BLOCK
+    if n < 2 or not rows or not columns:
+        return 0.0
+    part = np.asarray(frames[:, : rows * _BLOCK, : columns * _BLOCK], np.float32)
+    grey = part @ LUMA if channels == 3 else part[..., 0]
+    steps = np.diff(grey, axis=0).reshape(n - 1, rows, _BLOCK, columns, _BLOCK)
+    gain = LUMA_GAIN if channels == 3 else 1.0
+    return float(np.median(steps.std(axis=(2, 4))) / np.sqrt(2) / gain)

@@ -36,6 +36,7 @@ _FAR = 0.11  # of the longer side: how far things fly between two frames
 _NOISY = 4.0  # from this noise on the frames are smoothed first
 _SMOOTH, _LEFT = 0.8, 0.36  # by this sigma, which leaves so much of white noise
 _LIGHT, _WIDE = 12.0, 20.0  # levels by which the light may differ over areas of this sigma
+_FLASH, _DARK = 1.6, 16.0  # change of the brightness, and the level below which it counts less, of a flash
 _EVEN = 0.04  # relative contrast that needs no correction
 _MARGIN = 2.0  # log odds by which a forecast may raise a spot above what the neighbours' mean says
 _BIG = 30  # pixels from which a spot can be recognised elsewhere
@@ -58,6 +59,24 @@ class _Moments:
     t: float  # the time in question: 0 at the first, 1 at the second
     beside: tuple[int, ...]  # those of them next to the frame in question
     around: tuple[int, ...] = ()  # up to two on each side, earlier first, where there are both
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Something that stands out, be it damage or not.
+
+    Attributes
+    ----------
+    box : tuple of int
+        x, y, width, height.
+    area : int
+    step : ndarray, shape (channels,)
+        By how much it differs from what the frames around show there.
+    """
+
+    box: tuple[int, ...]
+    area: int
+    step: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +113,8 @@ class _Candidate:
 
 def find_spikes(
     frames: FloatArray, k: int, noise_sd: float, least: float = 0.0, steps: Sequence[float] | None = None
-) -> FloatArray:
-    """Log odds ``(height, width)`` of damage in frame k of ``(n, height, width, channels)``.
+) -> tuple[FloatArray, list[Seen]]:
+    """Log odds ``(height, width)`` of damage in frame k of ``(n, height, width, channels)``, and all that stands out.
 
     -inf where there is none, or where its log odds are below ``least``; nothing with fewer than 3 frames.
     ``steps`` are the `changes` of these frames, where they are known already.
@@ -103,13 +122,15 @@ def find_spikes(
     found = np.full(frames.shape[1:3], -np.inf, np.float32)
     moments = _moments(changes(frames) if steps is None else steps, k)
     if moments is None:
-        return found
+        return found, []
     smoothed = noise_sd > _NOISY
     if smoothed:
         # Spots are wider than grains.
         frames = np.stack([blur(frame, _SMOOTH) for frame in frames])
         noise_sd *= _LEFT
     frame = np.asarray(frames[k], np.float32)
+    if any(_flash(frame, frames[j]) for j in moments.beside):
+        return found, []
     evidence = _stands_out(frames, k, moments)
     usual = cv2.blur(np.minimum(evidence.excess, 4), (31, 31))
     threshold = _BASE + _NOISE * noise_sd + _UNREST * evidence.unrest + _TEXTURE * usual
@@ -117,6 +138,7 @@ def find_spikes(
     _, labels, boxes, _ = cv2.connectedComponentsWithStats((share > _WEAK).astype(np.uint8), connectivity=8)
     off = frame - evidence.expected
     spots = _candidates(share, labels, boxes, off)
+    seen = [Seen(spot.box, int(spot.inside.sum()), spot.step) for spot in spots]
     inner = bool(moments.around)
 
     def hopeful(spots: list[_Candidate]) -> list[_Candidate]:
@@ -126,12 +148,12 @@ def find_spikes(
 
     spots = hopeful(spots)
     if not spots:
-        return found
+        return found, seen
     others = [frames[j] for j in moments.beside]
     left = _unexplained(frame, others, evidence.excess)
     spots = hopeful([s.judged(frame, others, labels, left, evidence.excess) for s in spots])
     if not spots:
-        return found
+        return found, seen
     expected = _expected(frames, moments, evidence)
     miss = frame - _lit_like(frame, expected.mean)
     for spot in spots:
@@ -140,7 +162,13 @@ def find_spikes(
             spread = np.zeros(frame.shape[:2], np.bool_)
             _grow(spread, off, evidence.unrest, labels, spot.label, spot.box, spot.step, smoothed)
             found[spread] = np.maximum(found[spread], np.float32(odds))
-    return found
+    return found, seen
+
+
+def _flash(frame: FloatArray, other: FloatArray) -> bool:
+    """Whether the light is so different that nothing can be compared."""
+    here, there = (float(np.median(f[::2, ::2])) + _DARK for f in (frame, other))
+    return max(here, there) > _FLASH * min(here, there)
 
 
 def _expected(frames: FloatArray, moments: _Moments, evidence: _Evidence) -> Forecast:

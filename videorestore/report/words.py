@@ -15,6 +15,15 @@ Tile = tuple[str, str, str]
 RHYTHM = 0.2
 """A larger share of repeats than this is no fault: animation on twos, pulldown."""
 
+HARDLY_SEEN = 3.0
+"""Noise below this sd is no fault."""
+
+_SURE = {
+    "corrupt": "by the decoder, or unlike the frames on both sides",
+    "black": "dark and flat; restore fills those inside a shot",
+    "duplicates": "equal to the frame before in a moving scene",
+}
+
 _DONE = {
     "restore": "restored",
     "denoise": "denoised",
@@ -64,7 +73,8 @@ def tiles(record: Record) -> list[Tile]:
     if record.get("model"):
         found.append(("model", str(record["model"]), _why(record)))
     if record.get("noise_sd") is not None:
-        found.append(("noise", f"{record['noise_sd']:.3g}", "sd of 255"))
+        doubt = not (record.get("noise") or {}).get("trustworthy", True)
+        found.append(("noise", f"{record['noise_sd']:.3g}", "sd of 255" + (", unsure" if doubt else "")))
     test = record.get("self_test") or {}
     if "psnr" in test:
         found.append(
@@ -150,12 +160,14 @@ def findings(record: Record) -> list[dict[str, str]]:
         found.append({"what": what, "run": run, "sure": sure})
 
     noise = record.get("noise_sd")
-    if noise is not None and noise >= 1.0:
+    if noise is not None and noise >= HARDLY_SEEN:
         interval = record.get("noise_interval")
-        sure = f"between {interval[0]:.3g} and {interval[1]:.3g}" if interval else ""
-        if not (record.get("noise") or {}).get("trustworthy", True):
-            sure += ", a rough estimate" if sure else "a rough estimate"
-        add(f"noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
+        sure = f"95 % interval {interval[0]:.3g} to {interval[1]:.3g}" if interval else ""
+        if (record.get("noise") or {}).get("trustworthy", True):
+            add(f"noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
+        else:
+            sure = "unsure, it may be fine texture or motion: restore leaves it"
+            add(f"perhaps noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
     for key, word in (
         ("corrupt", "corrupt"),
         ("missing", "missing"),
@@ -167,9 +179,13 @@ def findings(record: Record) -> list[dict[str, str]]:
             add(f"{counted(len(frames), 'repeated frame')}, so many that they may be the film's own rhythm")
         elif frames:
             listed = frames_in_words(frames)
-            add(f"{counted(len(frames), word + ' frame')}: {listed}", _fill(base, frames))
+            add(f"{counted(len(frames), word + ' frame')}: {listed}", _fill(base, frames), _SURE.get(key, ""))
     for gap in record.get("dropped", []):
         sure = f"probability {gap['probability']:.2f}" if "probability" in gap else ""
+        if gap.get("by") == "times":
+            sure = "certain: the times leave a gap"
+        elif gap.get("by") == "motion":
+            sure += ", by a jump of the motion; restore leaves it"
         add(
             f"{counted(gap['count'], 'frame')} dropped after frame {gap['after']}",
             f"{base.format('fill')} --insert {gap['count']}@{gap['after']}",
@@ -180,11 +196,19 @@ def findings(record: Record) -> list[dict[str, str]]:
         kinds = Counter(entry.get("kind", "damage") for entry in damage)
         listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
         touched = len({entry.get("frame") for entry in damage})
-        add(f"damaged pixels in {touched} frames: {listed}", f"{base.format('inpaint')} --mask auto")
+        odds = [float(entry["probability"]) for entry in damage if "probability" in entry]
+        sure = f"each with probability {min(odds):.2f} to {max(odds):.2f}" if odds else ""
+        where = counted(touched, "frame")
+        add(f"damaged pixels in {where}: {listed}", f"{base.format('inpaint')} --mask auto", sure)
     flicker = record.get("flicker")
     strength = flicker.get("rms") if isinstance(flicker, dict) else flicker
     if isinstance(strength, (int, float)) and not isinstance(strength, bool) and strength >= 1.0:
-        add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"))
+        share = (
+            f"sd {100 * flicker['sd']:.2g} % of the level"
+            if isinstance(flicker, dict) and "sd" in flicker
+            else ""
+        )
+        add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"), share)
     if record.get("lost"):
         add(f"{counted(record['lost'], 'packet')} gave no frame")
     if sum(bool(entry["run"]) for entry in found) > 1:

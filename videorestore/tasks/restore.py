@@ -39,6 +39,8 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         masks = dirt(source, found, progress)
         if masks.dirty:
             notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
+        elif masks.drawn:
+            notes.append("mend: the pictures are drawn, not filmed: no dust is sought")
         else:
             notes.append("mend: the film is not dirty, only what is surely damaged is mended")
     brief = shots_too_short(found, options, notes)
@@ -61,7 +63,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     steps = Steps(
         slots=slots,
         missing=missing,
-        untouched=found.lost - missing,
+        untouched=(found.lost | found.blank) - missing,
         masks=masks,
         noise=noise,
         strength=options.strength,

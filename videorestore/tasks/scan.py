@@ -16,7 +16,7 @@ from videorestore.detect.cuts import with_gaps
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
 from videorestore.detect.noise import estimate_noise
-from videorestore.detect.quiet import quietest_sd
+from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.errors import InputError
 from videorestore.media.source import FrameIndex, Source
 from videorestore.spatial.noise import Noise
@@ -35,6 +35,9 @@ DOUBTFUL_NOISE = 3.0
 
 QUIET, QUIET_CODED = 0.75, 0.35
 """The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
+
+LIVELY = 0.5
+"""Share of coded noise that changes from frame to frame in a usual block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +101,13 @@ class Scan:
 
     @cached_property
     def void(self) -> frozenset[int]:
-        """Frames that teach nothing: gone, black or repeated."""
-        return self.lost | self.repeats | frozenset(self.survey.black)
+        """Frames that teach nothing: gone, black, white or repeated."""
+        return self.lost | self.repeats | frozenset(self.survey.black) | self.blank
+
+    @cached_property
+    def blank(self) -> frozenset[int]:
+        """White frames: flashes that stay as they are."""
+        return frozenset(self.survey.white)
 
 
 def index_for(source: Source, span: Span | None) -> FrameIndex:
@@ -219,6 +227,7 @@ def _shifted(found: Survey, by: int) -> Survey:
         duplicates=later(found.duplicates),
         frozen=later(found.frozen),
         black=later(found.black),
+        white=later(found.white),
         corrupt_suspects=later(found.corrupt_suspects),
         worthless=later(found.worthless),
         fades=tuple((a + by, b + by) for a, b in found.fades),
@@ -249,7 +258,11 @@ def _doubted(frames: FloatArray) -> Noise:
     """The noise of some frames, not to be trusted where single frames do not show it."""
     noise = estimate_noise(frames)
     share = QUIET_CODED if noise.codec else QUIET
-    return noise if quietest_sd(frames) >= share * noise.sd else replace(noise, trustworthy=False)
+    shown = quietest_sd(frames) >= share * noise.sd
+    if noise.codec:
+        # What is frozen all over may as well be texture.
+        shown = shown and lively_sd(frames) >= LIVELY * noise.sd
+    return noise if shown else replace(noise, trustworthy=False)
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:
