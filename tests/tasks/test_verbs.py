@@ -160,6 +160,13 @@ def test_one_frame_is_no_curve(clip):
         vr.denoise(clip[:1], model="curve", sigma=5)
     with pytest.raises(vr.VideoRestoreError, match="two frames"):
         vr.fill(clip[:1], insert="?@0", model="motion")
+    with pytest.raises(vr.VideoRestoreError, match="two frames"):
+        vr.upsample(clip[:1], factor=2)
+
+
+def test_nothing_but_nan_is_refused(clip):
+    with pytest.raises(vr.VideoRestoreError, match="everything is NaN"):
+        vr.inpaint(np.full((5, 24, 32, 3), np.nan, np.float32))
 
 
 def test_the_count_that_is_stated_is_best_within_one(clip, monkeypatch):

@@ -13,7 +13,7 @@ from videorestore.tasks.choose import choose
 from videorestore.tasks.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, load_masks
 from videorestore.tasks.options import InpaintOptions
 from videorestore.tasks.pipeline import Steps
-from videorestore.tasks.scan import Scan, scan
+from videorestore.tasks.scan import Scan, read_pixels, scan
 from videorestore.tasks.work import Progress, Work, silent
 
 
@@ -39,6 +39,10 @@ def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
         if source.info.format.depth != 32:
             raise InputError(
                 "inpaint must know which pixels are missing, got no --mask; give a mask, --mask auto, or an array with NaN."
+            )
+        if not any(np.isfinite(read_pixels(source, i, i + 1)).any() for i in range(found.start, found.stop)):
+            raise InputError(
+                "the array must leave pixels to work from, everything is NaN; NaN marks missing pixels."
             )
         return NanMasks()
     if isinstance(mask, str):

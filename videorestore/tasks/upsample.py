@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from videorestore.errors import InputError
 from videorestore.media.source import Source
 from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
@@ -25,6 +26,8 @@ def new_slots(found: Scan, options: UpsampleOptions) -> tuple[Slot, ...]:
 def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``upsample``: output times, model, pieces."""
     found = scan(source, options.span, progress)
+    if found.stop - found.start < 2:
+        raise InputError("upsample needs two frames to put new ones between, got 1; give more frames.")
     choice = choose(source, found, options, "interpolate", found.noise, progress)
     steps = Steps(
         slots=new_slots(found, options),
