@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from videorestore.curve.count import _measures, _plant, count_missing
+from videorestore.curve.count import _plant, count_missing
+from videorestore.curve.count_distance import _usual, measures, squared_distances
 from videorestore.curve.count_motion import Ways
 
 
@@ -25,7 +26,7 @@ def test_way_in_steps_follows_the_camera(pan):
 
 def test_way_along_the_tangent_counts_even_steps():
     rows = np.arange(20.0)
-    table = _measures(np.square(rows[:, None] - rows), 3)
+    table = measures(np.square(rows[:, None] - rows), 3, 20)
     assert np.allclose(np.exp(table[5, 9, 4]), 4) and np.allclose(np.exp(table[4, 5, 4]), 1)
 
 
@@ -39,4 +40,21 @@ def test_pulses_of_a_codec_do_not_hide_the_count(pan):
 
 def test_nothing_to_learn_from_means_nothing_is_known(pan):
     chance = count_missing(pan[:5], 2)
-    assert np.allclose(chance, 1 / 21)
+    assert np.allclose(chance[1:11], chance[1]) and chance[0] == 0.5 * chance[1]
+    assert (np.diff(chance[10:]) < 0).all() and np.isclose(chance.sum(), 1)
+
+
+def test_the_usual_step_is_learnt_on_the_own_side():
+    rows = np.concatenate([np.arange(10.0), 100 + 2 * np.arange(10.0)])
+    logs = np.log(np.square(rows[:, None] - rows) + 1e-9)
+    ends, begins = _usual(logs, 10)
+    assert np.allclose(ends[1:10], -np.log(2)) and np.allclose(ends[11:], np.log(2))
+    assert np.allclose(begins[:9], -np.log(2)) and np.allclose(begins[10:19], np.log(2))
+
+
+def test_directions_of_edges_do_not_depend_on_contrast(pan):
+    faint = squared_distances(np.asarray(0.5 * pan, np.float32))
+    plain = squared_distances(np.asarray(pan, np.float32))
+    assert len(plain) == 5
+    strength = [float(np.median(f / np.maximum(p, 1e-6))) for f, p in zip(faint, plain)]
+    assert np.allclose(strength[:2], 0.25, atol=0.01) and min(strength[2:]) > 0.4

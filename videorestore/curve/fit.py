@@ -7,7 +7,7 @@ scale. Pixels stream by in strips of rows; only a strip is ever held in double f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +135,7 @@ def fit_curve(
     hyper: str = "pixel",
     start: _Doubles | None = None,
     max_iter: int = 120,
+    callback: Callable[[str, int, float], None] | None = None,
 ) -> CurveFit:
     """Fit one curve to frames in known order.
 
@@ -156,6 +157,8 @@ def fit_curve(
     hyper : {"pixel", "group", "shared"}
     start : ndarray, shape (m,), optional
         Positions to start from; by default the order of the frames.
+    callback : callable, optional
+        Called with stage, step and value of the objective at every step of the search.
 
     Returns
     -------
@@ -198,6 +201,7 @@ def fit_curve(
         noise_var=None if sigma is None else max(float(sigma), 0.05) ** 2,
         max_iter=max_iter,
         marginal=False,
+        callback=callback,
     )
     model.fit_stream(chunks, len(rows))
     x = np.asarray(model.embedding_, np.float64)
