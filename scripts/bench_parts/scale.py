@@ -254,11 +254,13 @@ def estimates(folder: Path, quick: bool) -> list[dict[str, Any]]:
 def killed(folder: Path, quick: bool) -> dict[str, Any]:
     """``kill -9`` at random moments, resumed: the pixels must be those of an undisturbed run.
 
-    Every other time the whole family is killed, else only the process that the user sees.
+    Every other time the whole family is killed, else only the process that the user sees. A moment is a number of
+    finished pieces and some time beyond, so that it does not depend on how busy the machine is.
     """
     from videorestore.media import read
 
-    clip = make_clip(folder / "k.mkv", 96, 72, 400)
+    frames = 300
+    clip = make_clip(folder / "k.mkv", 96, 72, frames)
     options = (*FAST, "--codec", "ffv1", "--jobs", "2")
 
     def start(output: Path) -> subprocess.Popen[str]:
@@ -278,18 +280,23 @@ def killed(folder: Path, quick: bool) -> dict[str, Any]:
     length = time.monotonic() - started
     expected = np.asarray(read(whole).frames)
     moments = random.Random(5)
+    pieces = frames // 50
     equal = went_on = 0
     count = 3 if quick else 10
     for trial in range(count):
         output = folder / f"killed{trial}.mkv"
         process = start(output)
-        time.sleep(moments.uniform(0.05, 0.95) * length)
+        work = output.with_name(output.name + ".work")
+        wanted = moments.randrange(pieces)
+        while process.poll() is None and len(list(work.glob("0*.json"))) < wanted:
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0, length / (pieces if wanted else 3)))
         if trial % 2:
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        went_on += any(output.with_name(output.name + ".work").glob("0*.json"))
+        went_on += any(work.glob("0*.json"))
         if start(output).wait():
             raise RuntimeError("a run that goes on failed")
         equal += np.array_equal(np.asarray(read(output).frames), expected)
