@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 COPYING = 0.05
-LOOKING = 0.35
+LOOKING = 0.31
 LOOKED_AT = 320 * 240
 """Before any work every frame is looked at, as a small picture of so many pixels."""
 
@@ -13,6 +13,8 @@ STARTING = 8.0
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 1.7, "default": 3.5, "best": 6.5}
-MENDING = 1.5
+DENOISING = {"fast": 1.5, "default": 3.5, "best": 6.5}
+MENDING = 6.5
+"""Nearly all of it is the search for damage."""
+
 INTERPOLATING = 3.0
