@@ -97,6 +97,18 @@ def test_frozen_noise_is_still_seen() -> None:
     assert found.codec and 0.75 * 15 < found.sd < 1.25 * 15
 
 
+def test_coded_noise_was_clipped_unless_blocks_are_too_near_to_black() -> None:
+    """The mean of clipped noise is 0.4 sd at least; black bars that were never noisy lie below."""
+    truth = moving()
+    assert estimate_noise(subsampled(planted(truth, 20))).clipped
+    truth[:, -32:] = 0
+    noisy = planted(truth, 20)
+    assert estimate_noise(subsampled(noisy)).clipped
+    noisy[:, -32:] = 0
+    found = estimate_noise(subsampled(noisy))
+    assert found.codec and not found.clipped
+
+
 @pytest.mark.parametrize("shape", [(1, 40, 40, 3), (3, 4, 5, 1), (2, 1, 1, 3)])
 def test_little_data_is_not_trusted(shape: tuple[int, ...]) -> None:
     assert not estimate_noise(planted(np.full(shape, 128.0), 10)).trustworthy

@@ -364,7 +364,8 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     that are fresh still agree with each other, while texture has a long tail.
     """
     gain = LUMA_GAIN if c == 3 else 1.0
-    far = _compare(clip, 3, most).get("luma", near)
+    compared = _compare(clip, 3, most)
+    far = compared.get("luma", near)
     far_high = _spread(far, gain)
     middle = [
         float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain)
@@ -402,22 +403,30 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         slope=0.0,
         per_channel=(sd,) * c,
         trustworthy=bool(agree or fresh),
-        clipped=_coded_clipped(far, sd, gain),
+        clipped=_coded_clipped(far, [compared[str(q)].level for q in range(c) if compared], sd, gain),
         codec=True,
     )
 
 
-def _coded_clipped(luma: _Blocks, sd: float, gain: float) -> bool:
-    """The same question as :func:`_was_clipped`, after a codec: yes only where there is evidence."""
+def _coded_clipped(luma: _Blocks, levels: list[NDArray[np.float64]], sd: float, gain: float) -> bool:
+    """The same question as :func:`_was_clipped`, after a codec: yes unless something speaks against it.
+
+    The mean of clipped noise stays 0.4 sd away from 0 and 255, whatever a codec makes of the noise itself. Blocks
+    nearer to them, in any channel (``levels``), were never noisy: bars, or blacks that were cut after the noise.
+    """
     if sd < 4:
         return False
+    for level in levels:
+        margin = np.minimum(level, 255 - level)
+        if (margin < 0.25 * sd).sum() > max(2, 0.15 * (margin < sd).sum()):
+            return False
     _, mean, variance = clipping_table(sd * sd, 0.0)
     share = np.interp(luma.level, mean, variance / (sd * sd))
     zone = (share > 0.1) & (share < 0.7)
     if zone.sum() < 10:
-        return False
+        return True
     ratio = luma.middle[zone] / (share[zone] * (sd * gain) ** 2)
-    return bool(0.08 < np.median(ratio) < 1.5)
+    return bool(np.median(ratio) < 1.5)
 
 
 def _from_one_frame(clip: FloatArray) -> Noise:
