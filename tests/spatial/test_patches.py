@@ -119,3 +119,14 @@ def test_frames_are_restored_and_threads_do_not_matter() -> None:
     finally:
         numba.set_num_threads(threads)
     np.testing.assert_array_equal(alone[0], mean[1])
+
+
+@pytest.mark.kernel
+def test_equal_patches_leave_no_pixel_without_an_estimate() -> None:
+    """A black picture: every patch is as near as any other."""
+    black, motion = np.zeros((2, 1, 16, 24), np.float32), np.zeros((1, 16, 24, 2), np.float32)
+    mean, spread = restore_patches(
+        black, black, np.ones_like(black), motion, motion, start=0, stop=2, groups=Groups(size=16, own=4)
+    )
+    np.testing.assert_array_equal(mean, black)
+    assert np.isfinite(spread).all()

@@ -156,6 +156,9 @@ def search(
         for j in range(PATCH):
             ref[i, j] = planes[t, y + i, x + j]
     size = _scan(planes[t], t, y, x, own_radius, ref, lanes, near, place, 0)
+    # The patch itself is always among them: where all are equal, others would leave its pixels without an estimate.
+    left, right = max(x - own_radius, 0), min(x + own_radius, w - PATCH)
+    near[(y - max(y - own_radius, 0)) * (right - left + 1) + x - left] = np.float32(-1.0)
     first = _select(near, place, 0, size, own, work)
     for side in range(2):
         py, px = np.float32(y + PATCH // 2), np.float32(x + PATCH // 2)
