@@ -54,11 +54,11 @@ def test_search_finds_what_brute_force_finds() -> None:
     padded = np.pad(guide, ((0, 0), (0, 0), (0, kernels.LANES)), mode="edge")
     still = np.zeros((2, 15, 18, 2), np.float32)
     count = 15**2 + 2 * 2 * 5**2
-    near, work = np.empty(count, np.float32), np.empty(count, np.float32)
+    near = np.empty(count, np.float32)
     place = np.empty((count, 3), np.int32)
     first, m = kernels.search(
         padded, still, still, 1, 4, 9, 2, 7, 2, 5, 16,
-        np.empty((8, 8), np.float32), np.empty(kernels.LANES, np.float32), near, place, work,
+        np.empty((8, 8), np.float32), np.empty(kernels.LANES, np.float32), near, place,
     )  # fmt: skip
     expected = similar(guide.astype(float), 1, 4, 9, reach=2, own_radius=7, radius=2, own=5, group=16)
     assert m == 16

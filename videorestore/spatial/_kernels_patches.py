@@ -79,49 +79,50 @@ def _scan(
 
 @kernel
 def _rank(values: Floats, size: int, k: int) -> Any:
-    """The k-th smallest (from 0) of the first ``size`` values, which are put in disorder."""
-    low, high = 0, size - 1
-    while low < high:
-        a, b, c = values[low], values[(low + high) // 2], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while pivot < values[j]:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
+    """A limit that exactly k + 1 of the first ``size`` values do not exceed, or the k-th smallest (from 0) of them.
+
+    Values are squared distances, or -1: their bits as integers have the same order. Halving the range of the bits
+    counts in plain vector loops; a quickselect would guess a branch at every value.
+    """
+    bits = values[:size].view(np.int32)
+    low, high = np.int32(-(2**31)), np.int32(2**31 - 1)
+    # At least k + 1 values lie at or below ``high``, and at most k below or at ``low``.
+    while low < high - 1:
+        middle = np.int32((np.int64(low) + np.int64(high)) >> 1)
+        count = np.int32(0)
+        for i in range(size):
+            count += np.int32(bits[i] <= middle)
+        if count == k + 1:
+            high = middle
             break
-    return values[k]
+        if count > k:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @kernel
-def _select(near: Floats, place: Ints, first: int, size: int, wanted: int, work: Floats) -> int:
+def _select(near: Floats, place: Ints, first: int, size: int, wanted: int) -> int:
     """Move the ``wanted`` nearest of the entries from ``first`` to ``size`` to the front of that range."""
     count = size - first
     if count <= wanted:
         return count
-    for i in range(count):
-        work[i] = near[first + i]
-    limit = _rank(work, count, wanted - 1)
+    values = near[first:size]
+    limit = _rank(values, count, wanted - 1)
+    bits = values.view(np.int32)
+    places = place[first:size]
     taken = 0
     for part in range(2):
         # Those below the limit, then as many equal to it as there is room for.
-        for i in range(first + taken, size):
-            if taken < wanted and ((part == 0 and near[i] < limit) or (part == 1 and near[i] == limit)):
-                j = first + taken
-                near[i], near[j] = near[j], near[i]
+        for i in range(taken, count):
+            if taken < wanted and (bits[i] < limit if part == 0 else bits[i] == limit):
+                values[i], values[taken] = values[taken], values[i]
                 for k in range(3):
-                    place[i, k], place[j, k] = place[j, k], place[i, k]
+                    places[i, k], places[taken, k] = places[taken, k], places[i, k]
                 taken += 1
+        if taken == wanted:
+            break
     return taken
 
 
@@ -142,7 +143,6 @@ def search(
     lanes: Floats,
     near: Floats,
     place: Ints,
-    work: Floats,
 ) -> tuple[int, int]:
     """The patches nearest to the one at ``(t, y, x)``, along its track in the frames within ``reach``.
 
@@ -159,7 +159,7 @@ def search(
     # The patch itself is always among them: where all are equal, others would leave its pixels without an estimate.
     left, right = max(x - own_radius, 0), min(x + own_radius, w - PATCH)
     near[(y - max(y - own_radius, 0)) * (right - left + 1) + x - left] = np.float32(-1.0)
-    first = _select(near, place, 0, size, own, work)
+    first = _select(near, place, 0, size, own)
     for side in range(2):
         py, px = np.float32(y + PATCH // 2), np.float32(x + PATCH // 2)
         for k in range(reach):
@@ -181,7 +181,7 @@ def search(
             cy = min(max(int(np.rint(py)) - PATCH // 2, 0), h - PATCH)
             cx = min(max(int(np.rint(px)) - PATCH // 2, 0), w - PATCH)
             size = _scan(planes[s], s, cy, cx, radius, ref, lanes, near, place, size)
-    m = first + _select(near, place, first, size, group - first, work)
+    m = first + _select(near, place, first, size, group - first)
     for i in range(first, m):
         if place[i, 0] == t:
             for k in range(3):
@@ -334,7 +334,6 @@ def _restore_frame(
     rows = (group + 15) // 8 * 8
     candidates = (2 * own_radius + 1) ** 2 + 2 * reach * (2 * radius + 1) ** 2
     near = np.empty(candidates, np.float32)
-    ranks = np.empty(candidates, np.float32)
     place = np.empty((candidates, 3), np.int32)
     lanes = np.empty(LANES, np.float32)
     ref = np.empty((PATCH, PATCH), np.float32)
@@ -382,7 +381,6 @@ def _restore_frame(
                     lanes,
                     near,
                     place,
-                    ranks,
                 )
                 _gather(guide, place, m, scale, g)
                 _gather(noisy, place, m, scale, v)
