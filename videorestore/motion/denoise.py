@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import cv2
@@ -236,9 +236,6 @@ def _denoise(
     if preset.passes:
         planes, variance = _data(parts, planes[low:high], variance[low:high])
     groups = preset.groups
-    if planes.shape[1] == 1 and preset.passes == 1:
-        # A patch of luma alone has a third of the dimensions.
-        groups = replace(groups, size=groups.size * 2 // 3)
     for k in range(preset.passes):
         # The passes to come need the frames around; each pass gives up its outermost ones.
         halo = (preset.passes - 1 - k) * preset.groups.reach
