@@ -366,13 +366,18 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
     gain = LUMA_GAIN if c == 3 else 1.0
     compared = _compare(clip, 3, most)
     far = compared.get("luma", near)
+    flat = _joined(_flattest(near))
+    lightly = _quantile_variance(flat.highest, _N_HIGHEST) > 0.6 * _quantile_variance(flat.high, _N_HIGH)
+    everywhere = far
+    if lightly:
+        # White or nearly so: then the flattest blocks, dark and bright ones, have less of it because it was clipped.
+        near, far = (_central(b, high[0.5]) for b in (near, far))
+        high = _spread(near, gain)
     far_high = _spread(far, gain)
     middle = [
         float(np.sqrt(_quantile_variance(_joined(_flattest(b)).middle, _N_MIDDLE, 0.5)) / gain)
         for b in (near, far)
     ]
-    flat = _joined(_flattest(near))
-    lightly = _quantile_variance(flat.highest, _N_HIGHEST) > 0.6 * _quantile_variance(flat.high, _N_HIGH)
     # Either most blocks have the same noise at all frequencies, or even the quietest have nearly as much of it, or
     # the highest frequencies are still there: then hardly any block can be frozen.
     agree = (high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]) or high[0.3] < 1.3 * high[0.05]
@@ -393,6 +398,10 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         if partly:
             # Some frozen blocks in the near differences, some motion in the far ones.
             sd = float(np.sqrt(sd * max(far_high[0.3], sd)))
+        if lightly and agree:
+            # Texture that moves fast is least in the highest frequencies; the noise has lost little there.
+            highest = max(_quantile_variance(_joined(_flattest(b)).highest, _N_HIGHEST) for b in (near, far))
+            sd = min(sd, 1.05 * float(np.sqrt(highest)) / gain)
         low, top = 0.93 * sd - 0.2 if agree else 0.95 * high[0.05], 1.07 * sd + 0.2
     sd = float(sd)
     return Noise(
@@ -403,9 +412,15 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: _Blocks, mo
         slope=0.0,
         per_channel=(sd,) * c,
         trustworthy=bool(agree or fresh),
-        clipped=_coded_clipped(far, [compared[str(q)].level for q in range(c) if compared], sd, gain),
+        clipped=_coded_clipped(everywhere, [compared[str(q)].level for q in range(c) if compared], sd, gain),
         codec=True,
     )
+
+
+def _central(blocks: _Blocks, sd: float) -> _Blocks:
+    """Those away from 0 and 255, where noise is hardly clipped, unless they are few."""
+    central = np.abs(blocks.level - 127.5) < 127.5 - min(1.5 * sd, 90.0)
+    return blocks.take(central) if central.sum() >= max(30, 0.2 * len(central)) else blocks
 
 
 def _coded_clipped(luma: _Blocks, levels: list[NDArray[np.float64]], sd: float, gain: float) -> bool:
