@@ -35,6 +35,7 @@ REACH = FIRST + SECOND + BRIDGE + 2
 """Frames on either side that a result may depend on."""
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
+_ENDS = 0.4  # share of the variance of the moment between the ends that other guesses at most leave
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
 
@@ -185,7 +186,14 @@ class Scene:
             if bridge is not None:
                 guesses.append(bridge)
         spatial, sd = self.alone(k)
-        return fuse(self.frames[k], self.known[k], guesses, spatial, sd)
+        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
+        bridge, covered = self.bridge(k)
+        if bridge is not None:
+            # Beside a hole that lasts for several frames the next frames are seen, inside they are not: what is
+            # measured there is too small for the inside, where all that is known comes from both ends.
+            least = np.where(covered, _ENDS * bridge.variance, np.float32(0))
+            variance = np.maximum(variance, least[..., None]).astype(np.float32)
+        return mean, variance
 
     def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
         """Frames on one side, followed until every hole has been seen."""
