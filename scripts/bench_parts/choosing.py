@@ -1,10 +1,11 @@
-"""`--model auto`: what the trial on hidden frames picks, against both models on other frames of the same clip.
+"""`--model auto`: what the trial on hidden frames picks, against both models on what the trial has not seen.
 
     python scripts/bench_parts/choosing.py [--quick]
 
-Every second frame of a clip is hidden (as `upsample` would make it), or every fourth of all (as `fill` would). The models
-see the others only, and so does the trial. PSNR in dB, the mean over hidden frames; loss is by how much the pick is worse
-than the better model. Natural clips are reduced to 240 pixels.
+upsample: every second frame of a clip is hidden; fill: every fourth. The models see the others only, and so does the
+trial. inpaint: blocks that are missing in three frames. denoise: white noise of sd 15, rounded to 8 bit, of known level.
+PSNR in dB: the mean over hidden frames; over the missing pixels; over the middle frames. Loss is by how much the pick is
+worse than the better model. Natural clips are reduced to 240 pixels, and to 120 for inpaint and denoise.
 """
 
 from __future__ import annotations
@@ -22,14 +23,27 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
+from bench_parts.inpainting import holes  # noqa: E402
+from bench_parts.inpainting import psnr as psnr_inside  # noqa: E402
 from bench_parts.interpolation import DATA, psnr, read, sources  # noqa: E402
 
 from videorestore.spatial.noise import Noise  # noqa: E402
-from videorestore.tasks.choose import CLOSER_LEAD, TRIAL_FRAMES, better, score_hidden  # noqa: E402
+from videorestore.tasks.choose import (  # noqa: E402
+    CLOSER_LEAD,
+    RISK_FRAMES,
+    TRIAL_FRAMES,
+    better,
+    risks_on,
+    safer,
+    score_hidden,
+)
 from videorestore.tasks.engines import CurveEngine, Engine, MotionEngine  # noqa: E402
 from videorestore.tasks.scan import shrink  # noqa: E402
 
 Floats = NDArray[np.float32]
+
+SD = 15.0
+SMALL, SHORT = 120, 25  # side and frames of clips that are inpainted and denoised
 
 
 def manifold() -> Iterator[tuple[str, Floats]]:
@@ -47,11 +61,20 @@ def manifold() -> Iterator[tuple[str, Floats]]:
         )
     faces = loadmat(folder / "frey_rawface.mat")["ff"]
     yield "frey", faces.T.reshape(-1, 28, 20)[:60, ..., None].astype(np.float32)
+    # One beat of a heart, three times over.
+    beat = read(folder / "mouse_cine8.gif", 8).astype(np.float32).mean(axis=3, keepdims=True)
+    yield "mouse", np.concatenate([beat] * 3)
+
+
+def _others(clips: Path | None) -> list[tuple[str, Path]]:
+    """Clips that no margin was set on."""
+    found = sorted((DATA / "inpaint").glob("*.mp4")) if clips is None else []
+    return [(path.stem, path) for path in found]
 
 
 def natural(clips: Path | None, count: int) -> Iterator[tuple[str, Floats]]:
     """Natural clips, small."""
-    for name, path in sources(clips):
+    for name, path in [*sources(clips), *_others(clips)]:
         yield name, np.stack([shrink(f.astype(np.float32), 240) for f in read(path, count)])
 
 
@@ -70,6 +93,37 @@ def picked(frames: Floats, hidden: NDArray[Any], lead: float) -> dict[str, Any]:
     return {**row, "pick": pick, "loss": max(row.values()) - row[pick]}
 
 
+def mended(frames: Floats) -> dict[str, Any]:
+    """The same for blocks that are missing in three frames; the trial sees the damaged clip."""
+    masks = holes("block 3", frames.shape)
+    damaged = np.where(masks[..., None], np.float32(128), frames)
+    engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine("default")}
+    part = damaged[:TRIAL_FRAMES]
+    pick = better(score_hidden(part, np.arange(float(len(part))), engines, Noise(sd=0.0)), 0.0)
+    row: dict[str, Any] = {}
+    for name, engine in engines.items():
+        made = engine.inpaint(damaged, masks, 0, len(frames))[0]
+        row[name] = psnr_inside(made, frames, masks)
+    return {**row, "pick": pick, "loss": max(row.values()) - row[pick]}
+
+
+def denoised(frames: Floats) -> dict[str, Any]:
+    """The same for noise."""
+    rng = np.random.default_rng(0)
+    noisy = np.clip(np.rint(frames + rng.normal(0, SD, frames.shape)), 0, 255).astype(np.float32)
+    noise = Noise(sd=SD)
+    # The trial looks at a part of the picture only, as it does in large ones.
+    h, w = (max(0, length - 96) // 2 for length in frames.shape[1:3])
+    pick = safer(risks_on(noisy[:RISK_FRAMES, h : h + 96, w : w + 96], noise), noise)
+    low, high = len(frames) // 2 - 2, len(frames) // 2 + 3
+    row: dict[str, Any] = {}
+    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("default")}
+    for name, engine in engines.items():
+        made = engine.denoise(noisy, noise, 1.0, low, high)[0]
+        row[name] = float(np.mean([psnr(a, b) for a, b in zip(made, frames[low:high])]))
+    return {**row, "pick": pick, "loss": max(row.values()) - row[pick]}
+
+
 def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     """Measure; a folder of ``clips`` stands for the development clips."""
     result: dict[str, Any] = {}
@@ -81,8 +135,20 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
                 hidden = np.arange(3, len(frames) - 3, every)
                 rows.append({"clip": name, **picked(frames, hidden, lead)})
         result[job] = rows
-        result[f"{job}, mean loss"] = float(np.mean([row["loss"] for row in rows])) if rows else 0.0
+        result[f"{job}, mean loss"] = _mean_loss(rows)
+    for job, judged in (("inpaint", mended), ("denoise", denoised)):
+        rows = []
+        for name, frames in named:
+            if len(frames) >= 17:
+                small = np.stack([shrink(frame, SMALL) for frame in frames[:SHORT]])
+                rows.append({"clip": name, **judged(small)})
+        result[job] = rows
+        result[f"{job}, mean loss"] = _mean_loss(rows)
     return result
+
+
+def _mean_loss(rows: list[dict[str, Any]]) -> float:
+    return float(np.mean([row["loss"] for row in rows])) if rows else 0.0
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def choose(
             yield score_hidden, *hidden_frames(source, found, good[k]), engines, noise
             if risky:
                 progress("trying the models on the noise", step, len(tested))
-                yield denoising_risks, *risk_frames(source, good[k]), noise
+                yield risks_on, *risk_frames(source, good[k]), noise
 
     results = list(spread(_called, experiments()))
     each = 2 if risky else 1
@@ -129,9 +129,7 @@ def choose(
     lead = CLOSER_LEAD if isinstance(options, UpsampleOptions) else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
     for k, risk in risks.items():
-        lead = CODED_LEAD if noise.codec else CURVE_LEAD
-        margin = lead * max(risk["motion"], NEGLIGIBLE * noise.sd**2)
-        picks[k] = "curve" if risk["curve"] < risk["motion"] - margin else "motion"
+        picks[k] = safer(risk, noise)
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
@@ -170,8 +168,11 @@ def risk_frames(source: Source, good: list[int]) -> tuple[FloatArray]:
     return (np.nan_to_num(frames, nan=128.0),)
 
 
-def denoising_risks(frames: FloatArray, noise: Noise) -> dict[str, float]:
-    """Estimated squared error of both models on frames; the quick preset stands for the motion model."""
+def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
+    """Estimated squared error of both models on frames ``(n, h, w, c)``, of which the middle ones are judged.
+
+    The quick preset stands for the motion model.
+    """
     count = len(frames)
     first = max(0, count // 2 - RISK_CORE // 2)
     core = slice(first, min(count, first + RISK_CORE))
@@ -198,6 +199,13 @@ def _centre(picture: FloatArray, side: int) -> FloatArray:
 def better(trial: Trial, lead: float) -> str:
     """The model to take, given by how many dB the curve must lead on hidden frames."""
     return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
+
+
+def safer(risks: Mapping[str, float], noise: Noise) -> str:
+    """The model to denoise with, given the estimated squared errors of both."""
+    lead = CODED_LEAD if noise.codec else CURVE_LEAD
+    margin = lead * max(risks["motion"], NEGLIGIBLE * noise.sd**2)
+    return "curve" if risks["curve"] < risks["motion"] - margin else "motion"
 
 
 def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
