@@ -30,6 +30,7 @@ _SMALL = (
     65536  # pixels of a frame that is small: flow at its full resolution is cheap, and half of it is coarse
 )
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
+_FEW = 0.005  # share of pixels that may have it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ def pair(
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
-    if not seeded or max(_unexplained(r) for r in residuals) <= _NEEDED:
+    if not seeded or not any(_unexplained(r) for r in residuals):
         return judged
     starts = seeds(first, second, flows, residuals)
     better = (
@@ -223,9 +224,9 @@ class FlowCache:
             return self._locks.setdefault((kind, start, end), Lock())
 
 
-def _unexplained(residual: Floats) -> float:
-    """The residual that the worst places have, whatever the worst pixel."""
-    return float(np.percentile(np.minimum(residual, 40.0), 99.5))
+def _unexplained(residual: Floats) -> bool:
+    """Whether more than a few pixels have a residual that asks for seeds."""
+    return bool(np.count_nonzero(residual > _NEEDED) > _FEW * residual.size)
 
 
 def _best_of(
