@@ -33,6 +33,7 @@ from videorestore.tasks.choose import (  # noqa: E402
     RISK_FRAMES,
     TRIAL_FRAMES,
     better,
+    better_inside,
     risks_on,
     safer,
     score_hidden,
@@ -100,6 +101,7 @@ def mended(frames: Floats) -> dict[str, Any]:
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine("default")}
     part = damaged[:TRIAL_FRAMES]
     pick = better(score_hidden(part, np.arange(float(len(part))), engines, Noise(sd=0.0)), 0.0)
+    pick = better_inside(part, engines) if pick == "curve" else pick
     row: dict[str, Any] = {}
     for name, engine in engines.items():
         made = engine.inpaint(damaged, masks, 0, len(frames))[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from videorestore.spatial.noise import Noise
-from videorestore.tasks.choose import Trial, better, mixture_error, score_hidden
+from videorestore.tasks.choose import Trial, better, better_inside, mixture_error, safer, score_hidden
 from videorestore.tasks.engines import NewFrames
 
 
@@ -65,3 +65,29 @@ def test_scores_are_those_of_all_hidden_values():
     assert isinstance(result, Trial) and result.hidden == 5
     assert result.psnr("motion") == pytest.approx(20 * np.log10(255.0), abs=1e-3)
     assert result.coverage("motion") == 1.0
+
+
+class Mender:
+    """An engine that mends with an error; it must not see what is hidden."""
+
+    def __init__(self, truth, error):
+        self.truth, self.error = truth, error
+
+    def inpaint(self, frames, masks, start, stop):
+        assert masks.any() and not masks.all(axis=(1, 2)).any() and not masks[0].any()
+        made = np.where(masks[..., None], self.truth + np.float32(self.error), frames)
+        return made[start:stop], np.zeros_like(made[start:stop])
+
+
+def test_hidden_blocks_tell_who_mends_better():
+    frames = waving(12, moving=False)
+    good, bad = Mender(frames, 1.0), Mender(frames, 5.0)
+    assert better_inside(frames, {"curve": bad, "motion": good}) == "motion"
+    assert better_inside(frames, {"curve": good, "motion": bad}) == "curve"
+
+
+def test_the_curve_must_lead_by_more_where_the_noise_is_coded():
+    risks = {"curve": 6.5, "motion": 10.0}
+    assert safer(risks, Noise(sd=10.0)) == "curve"
+    assert safer(risks, Noise(sd=10.0, codec=True)) == "motion"
+    assert safer({"curve": 0.1, "motion": 0.2}, Noise(sd=10.0)) == "motion"

@@ -18,7 +18,7 @@ from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
 from videorestore.tasks.look import small_picture, spread
 from videorestore.tasks.options import Common, UpsampleOptions
 from videorestore.tasks.risk import estimated_mse
-from videorestore.tasks.scan import Scan
+from videorestore.tasks.scan import Scan, shrink
 from videorestore.tasks.work import Progress, silent
 
 Indices = NDArray[np.int64]
@@ -47,6 +47,9 @@ half the distance, from which motion gains more than the curve does."""
 
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
+
+BLOCK_FRAMES, BLOCK_SIDE = 17, 128
+"""Frames, and their longest side, from which blocks are hidden."""
 
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
@@ -130,6 +133,12 @@ def choose(
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
     for k, risk in risks.items():
         picks[k] = safer(risk, noise)
+    if job == "inpaint" and fixed is None:
+        for k in [k for k in tested if picks[k] == "curve"]:
+            # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
+            progress("trying the models on hidden blocks", 0, 1)
+            frames = hidden_frames(source, found, good[k])[0]
+            picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
     usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
@@ -245,6 +254,32 @@ def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatAr
         ]
     )
     return frames, np.array([float(found.index.times[i]) for i in numbers])
+
+
+def better_inside(frames: FloatArray, engines: Mapping[str, Engine]) -> str:
+    """The model that regenerates hidden blocks of some frames better.
+
+    Parameters
+    ----------
+    frames : (n, h, w, c) float32
+        Without NaN.
+    engines : mapping of Engine
+        The first of equals is taken.
+    """
+    part = np.stack([shrink(frame, BLOCK_SIDE) for frame in frames[:BLOCK_FRAMES]])
+    count, height, width = part.shape[:3]
+    side = max(2, min(height, width) // 6)
+    rng = np.random.default_rng(0)
+    masks = np.zeros((count, height, width), np.bool_)
+    for k in range(1, count - 1, 3):
+        for _ in range(3):
+            y, x = int(rng.integers(0, height - side + 1)), int(rng.integers(0, width - side + 1))
+            masks[k, y : y + side, x : x + side] = True
+    errors = {
+        name: float(np.mean(np.square(engine.inpaint(part, masks, 0, count)[0] - part)[masks]))
+        for name, engine in engines.items()
+    }
+    return min(errors, key=lambda name: errors[name])
 
 
 def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
