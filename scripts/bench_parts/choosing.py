@@ -113,7 +113,7 @@ def denoised(frames: Floats) -> dict[str, Any]:
     """The same for noise."""
     rng = np.random.default_rng(0)
     noisy = np.clip(np.rint(frames + rng.normal(0, SD, frames.shape)), 0, 255).astype(np.float32)
-    noise = Noise(sd=SD)
+    noise = Noise.white(SD)
     # The trial looks at a part of the picture only, as it does in large ones.
     h, w = (max(0, length - 96) // 2 for length in frames.shape[1:3])
     pick = safer(risks_on(noisy[:RISK_FRAMES, h : h + 96, w : w + 96], noise), noise)
