@@ -3,8 +3,8 @@
 import numpy as np
 
 from tests.tasks.test_verbs import drifting
-from videorestore.detect.damage import count_spots, find_damage
-from videorestore.tasks.dirt import SearchedMasks, drawn
+from videorestore.detect.damage import Damage, find_damage, weigh_spots
+from videorestore.tasks.dirt import SearchedMasks, drawn, rate_of
 
 
 def flakes(n=9, seed=4):
@@ -18,16 +18,29 @@ def flakes(n=9, seed=4):
     return frames
 
 
+def rate(frames):
+    spots = weigh_spots(frames)
+    return rate_of(spots, len(frames), len({place.frame for place, again in spots if not again}))
+
+
 def test_falling_flakes_are_things_and_dust_is_not():
-    once, again = count_spots(flakes(), least=3.0)
-    assert len(once) <= len(again) or len(once) < 2
+    assert rate(flakes()) == 0.0
     dusty = drifting(n=9, height=96, width=128, step=0.5).astype(np.float32)
     rng = np.random.default_rng(1)
     for k in range(9):
         for x, y in zip(rng.integers(4, 120, 4), rng.integers(4, 88, 4)):
             dusty[k, y : y + 4, x : x + 4] = 255 if dusty[k, y, x].mean() < 128 else 0
-    once, again = count_spots(dusty, least=3.0)
-    assert len(once) > 2 * len(again) and len(set(once)) > 5
+    assert rate(dusty) > 1
+
+
+def test_faint_spots_count_where_they_are_everywhere():
+    def spots(n, odds):
+        return [(Damage(frame=k, kind="dust", box=(3 * k, 2, 4, 4), odds=odds), False) for k in range(n)]
+
+    assert rate_of(spots(9, 1.5), 9, 9) == 1.0
+    assert rate_of(spots(6, 1.5), 9, 6) == 0.0
+    assert rate_of(spots(6, 3.5), 9, 6) == 6 / 9
+    assert rate_of(spots(6, 3.5), 9, 1) == 0.0
 
 
 def test_what_is_drawn_has_no_dust():

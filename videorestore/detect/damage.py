@@ -109,12 +109,9 @@ def find_damage(
     return masks, damage
 
 
-def count_spots(
-    frames: FloatArray, *, noise_sd: float = 0.0, least: float = LEAST
-) -> tuple[list[int], list[int]]:
-    """Spots of a shot, as numbers of their frames: those seen once, as damage is, and again and again, as things are."""
-    found = [(s.place.frame, a) for s, a in _weighed(frames, noise_sd, 0, len(frames), least, "near")]
-    return [k for k, again in found if not again], [k for k, again in found if again]
+def weigh_spots(frames: FloatArray, *, noise_sd: float = 0.0) -> list[tuple[Damage, bool]]:
+    """Spots of a shot that may be damage, and whether they are seen again near by, as things are that move."""
+    return [(spot.place, again) for spot, again in _weighed(frames, noise_sd, 0, len(frames), LEAST, "near")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

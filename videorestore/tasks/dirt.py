@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.detect.damage import LEAST, Damage, count_spots, find_damage
+from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
 from videorestore.detect.verdict import SURE
 from videorestore.media.source import Source
 from videorestore.spatial.noise import LUMA
@@ -22,11 +22,14 @@ SAMPLED_SIDE = 960
 DIRTY = 0.25
 LIKELY = 3.0
 """A film is dirty from so many spots per frame on that have at least these log odds, judged by stretches of its
-longest shots; of very large frames a central part is enough."""
+longest shots; or where every frame has a spot that may be one. Of very large frames a central part is enough."""
 
 LOWEST = -1.0
 """Log odds that are enough on the dirtiest film."""
 
+
+THINGS = 0.6
+"""Share of the spots that are seen again where they are things that move; chance alone gives 0.4 on a dirty film."""
 
 TONES, APART = 24, 60.0
 """Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
@@ -83,7 +86,8 @@ class SearchedMasks:
 
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
     """The search that fits a clip, by what a few stretches of its longest shots show."""
-    once = again = touched = frames = 0
+    spots: list[tuple[Damage, bool]] = []
+    frames = touched = 0
     share = 1.0
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
@@ -92,12 +96,31 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        spots, things = count_spots(pixels, noise_sd=found.sure_noise_sd, least=LIKELY)
-        once, again, touched = once + len(spots), again + len(things), touched + len(set(spots))
+        weighed = weigh_spots(pixels, noise_sd=found.sure_noise_sd)
+        spots += weighed
+        touched += len({place.frame for place, again in weighed if not again})
         frames += len(numbers)
+    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=rate_of(spots, frames, touched) / share)
+
+
+def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int) -> float:
+    """Damaged places per frame, 0 where there may be none.
+
+    Parameters
+    ----------
+    spots : list of (Damage, bool)
+        With whether they are seen again.
+    frames, touched : int
+        Frames that were searched, and those of them with a spot that is seen once.
+    """
+    once = [place for place, again in spots if not again]
     # One frame may be a mistake; and where most spots are things that move, as in snow, so may be the others.
-    sure = touched > 1 and once > again
-    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=once / (frames * share) if sure else 0.0)
+    if touched < 2 or len(once) < (1 - THINGS) * len(spots):
+        return 0.0
+    likely = sum(place.odds >= LIKELY for place in once) / frames
+    # In noise no spot is likely by itself, but a film that has them all over is dirty.
+    everywhere = len(once) >= frames and 2 * touched >= frames
+    return len(once) / frames if everywhere else likely
 
 
 def drawn(frames: FloatArray) -> bool:
