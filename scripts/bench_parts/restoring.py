@@ -109,9 +109,11 @@ def bracketed(made: Callable[[float], Pixels], truth: Pixels, start: float, fact
     return best
 
 
-def _tmedian(case: Case) -> Iterator[Pixels]:
+def _median(case: Case) -> Iterator[Pixels]:
+    n = len(case.noisy)
     for radius in (1, 2, 3):
-        yield filtered(case, f"tmedian=radius={radius}", "yuv444p")[0]
+        near = [case.noisy[max(0, k - radius) : k + radius + 1] for k in range(n)]
+        yield np.stack([np.rint(np.median(part, axis=0)).astype(np.uint8) for part in near])
 
 
 def _opencv(case: Case) -> Iterator[Pixels]:
@@ -147,7 +149,7 @@ def _bm3d(case: Case) -> Iterator[Pixels]:
 
 
 OTHERS: dict[str, Callable[[Case], Iterator[Pixels]]] = {
-    "tmedian": _tmedian,
+    "temporal median": _median,
     "OpenCV NLM multi": _opencv,
     "PyPI bm3d": _bm3d,
 }
@@ -161,7 +163,7 @@ def peers(case: Case, quick: bool, slow: bool) -> dict[str, tuple[float, float]]
     for name in ("nlmeans", "hqdn3d") if quick else tuple(FILTERS):
         setting = best_of(case, name, SIGMA)["setting"]
         made[name] = filtered(case, setting, FILTERS[name].native)[0]
-    for name in ("tmedian",) if quick else tuple(n for n in OTHERS if slow or n not in SLOW):
+    for name in ("temporal median",) if quick else tuple(n for n in OTHERS if slow or n not in SLOW):
         try:
             made[name] = max(OTHERS[name](case), key=lambda frames: psnr(frames, case.truth))
         except ImportError:

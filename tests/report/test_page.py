@@ -273,3 +273,22 @@ def test_nothing_sticks_out_on_a_phone(written: Path, tmp_path: Path) -> None:
     driven.write_text(written.read_text(encoding="utf-8").replace("</body>", probe), encoding="utf-8")
     found = re.search(r'<p id="log">(\d+) (\d+)</p>', browse(driven, "", tmp_path, "--window-size=390,800"))
     assert found and int(found[2]) <= int(found[1]) <= 500
+
+
+def test_nothing_joins_the_frames_on_both_sides_of_a_cut() -> None:
+    made = np.random.default_rng(0).random((6, 12)).astype(np.float32)
+    labels = [{"index": k, "origin": "kept"} for k in range(6)]
+    ways = re.findall(
+        r'<polyline class="way" points="(.*?)"', figures.curve(None, made, np.arange(6), labels, [2])
+    )
+    assert [len(way.split()) for way in ways] == [2, 4]
+
+
+def test_a_frame_that_is_hardly_known_does_not_hide_the_others() -> None:
+    builder, story = PageBuilder(), record(8)
+    for fact in story["frames"]:
+        sd = np.full((36, 48, 3), 90.0 if fact["index"] == 4 else 3.0, np.float32)
+        builder.add_pictures(
+            picture(fact["index"] + 50), picture(fact["index"]), sd, {**fact, "origin": "denoised"}
+        )
+    assert data_of(builder.render(story))["scales"]["sd"] <= 5

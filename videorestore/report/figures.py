@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -122,6 +123,7 @@ def curve(
     made: NDArray[np.float32],
     order: NDArray[np.intp],
     labels: Sequence[dict[str, Any]],
+    cuts: Sequence[int] = (),
 ) -> str:
     """Frames as points and the curve through them, on the first two principal components.
 
@@ -135,6 +137,8 @@ def curve(
         The way of the curve through the frames.
     labels : sequence of dict
         ``index`` and ``origin`` of each frame.
+    cuts : sequence of int
+        First frames of new shots; nothing joins the frames on both sides of one.
     """
     centre = made.mean(axis=0)
     _, _, axes = np.linalg.svd((made - centre).astype(np.float64), full_matrices=False)
@@ -155,8 +159,10 @@ def curve(
             f'<circle class="raw" cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>'
             for x, y in (at(point) for point in faint if np.isfinite(point).all())
         ]
-    way = " ".join("{:.1f},{:.1f}".format(*at(places[k])) for k in order)
-    parts.append(f'<polyline class="way" points="{way}"/>')
+    shots = [bisect_right(sorted(cuts), labels[k]["index"]) for k in order]
+    for shot in dict.fromkeys(shots):
+        way = " ".join("{:.1f},{:.1f}".format(*at(places[k])) for k, s in zip(order, shots) if s == shot)
+        parts.append(f'<polyline class="way" points="{way}"/>')
     for place, label in zip(places, labels):
         x, y = at(place)
         state = escape(str(label.get("origin", "good")))

@@ -223,7 +223,9 @@ def _draw_maps(shown: list[_Kept]) -> tuple[dict[int, dict[str, str]], dict[str,
             max(float(np.percentile(np.abs(change), 99.5)) for change in changes)
         )
     if sds:
-        scales["sd"] = pictures.round_up(max(float(np.nanpercentile(sd, 99.5)) for sd in sds))
+        # A few frames that are hardly known must not leave the others black.
+        tops = [float(np.nanpercentile(sd, 99.5)) for sd in sds]
+        scales["sd"] = pictures.round_up(float(np.percentile(tops, 75)))
     maps: dict[int, dict[str, str]] = {}
     for side, quality in ((pictures.MAP_SIDE, 80), (320, 75), (200, 70), (120, 60)):
         maps = {}
@@ -298,7 +300,7 @@ def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) ->
         else np.arange(len(shown))
     )
     drawing = figures.curve(
-        raw, made, order, [{"index": kept.index, "origin": kept.origin} for kept in shown]
+        raw, made, order, [{"index": kept.index, "origin": kept.origin} for kept in shown], cuts
     )
     known = [
         (float(fact["x"]), str(fact.get("origin", "kept"))) for fact in frames if fact.get("x") is not None
