@@ -33,3 +33,10 @@ def test_texture_that_stands_still_is_not_lively():
     noisy = still + rng.normal(0, 10, still.shape).astype(np.float32)
     assert 9 < lively_sd(noisy) < 11
     assert lively_sd(still[:1]) == 0.0
+
+
+def test_noise_that_is_cut_off_does_not_make_a_block_quiet():
+    levels = np.repeat(np.array([240.0, 120.0]), 64)[None, None, :, None]
+    noise = np.random.default_rng(3).normal(0, 45, (3, 96, 128, 3))
+    frames = np.clip(np.rint(levels + noise), 0, 255).astype(np.float32)
+    assert quietest_sd(frames) < 0.75 * 45 < 0.85 * 45 < quietest_sd(frames, 45.0)

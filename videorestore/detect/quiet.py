@@ -16,13 +16,15 @@ _PICTURES = 4
 _DARK, _BRIGHT = 12.0, 243.0  # beyond these levels noise is cut off
 
 
-def quietest_sd(frames: FloatArray) -> float:
+def quietest_sd(frames: FloatArray, margin: float = 0.0) -> float:
     """Upper bound of the standard deviation of white noise, from single frames.
 
     Parameters
     ----------
     frames : ndarray, shape (n, height, width, channels)
         RGB or grey on the 0..255 scale.
+    margin : float
+        Levels from black and white within which noise of the strength in question is cut off.
 
     Returns
     -------
@@ -42,7 +44,7 @@ def quietest_sd(frames: FloatArray) -> float:
     blocks = grey.reshape(len(chosen), rows, _BLOCK, columns, _BLOCK).transpose(0, 1, 3, 2, 4)
     blocks = blocks.reshape(-1, _BLOCK, _BLOCK)
     level = blocks.mean(axis=(1, 2))
-    inner = (level > _DARK) & (level < _BRIGHT)
+    inner = (level > max(_DARK, margin)) & (level < min(_BRIGHT, 255.0 - margin))
     if inner.sum() >= 20:
         blocks = blocks[inner]
     fine = np.add.outer(np.arange(_BLOCK), np.arange(_BLOCK)) >= _BLOCK - 1

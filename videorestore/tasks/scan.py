@@ -258,7 +258,7 @@ def _doubted(frames: FloatArray) -> Noise:
     """The noise of some frames, not to be trusted where single frames do not show it."""
     noise = estimate_noise(frames)
     share = QUIET_CODED if noise.codec else QUIET
-    shown = quietest_sd(frames) >= share * noise.sd
+    shown = quietest_sd(frames, noise.sd) >= share * noise.sd
     if noise.codec:
         # What is frozen all over may as well be texture.
         shown = shown and lively_sd(frames) >= LIVELY * noise.sd
