@@ -34,6 +34,10 @@ THINGS = 0.6
 TONES, APART = 24, 60.0
 """Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
 
+EVEN = 0.35
+BLACK, WHITE = 8.0, 247.0
+"""Share of such pictures that is quite even, and the levels between which that counts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedMasks:
@@ -124,9 +128,18 @@ def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int) -> floa
 
 
 def drawn(frames: FloatArray) -> bool:
-    """Whether every picture ``(n, height, width, channels)`` has few tones, far apart."""
+    """Whether every picture ``(n, height, width, channels)`` has few tones, far apart, or is mostly quite even."""
     tones = np.rint(frames @ LUMA if frames.shape[3] == 3 else frames[..., 0])
-    return all(float(np.ptp(t)) > APART and len(np.unique(t)) <= TONES for t in tones)
+    if all(float(np.ptp(t)) > APART and len(np.unique(t)) <= TONES for t in tones):
+        return True
+    return all(_even_share(f, t) > EVEN for f, t in zip(frames, tones))
+
+
+def _even_share(frame: FloatArray, tones: FloatArray) -> float:
+    """Share of the pixels that equal their neighbours exactly, black and white aside: a camera always has some noise."""
+    equal = (frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])
+    inner = ((tones > BLACK) & (tones < WHITE))[:-1, :-1]
+    return float(equal.all(axis=2)[inner].mean()) if inner.mean() > 0.2 else 0.0
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:
