@@ -126,3 +126,9 @@ def test_where_damage_is_rare_what_is_seen_again_is_a_thing():
     found, damage = find_damage(once, least=4.5, strict=True)
     assert (found & mask).sum() > 0.4 * mask.sum()
     assert all(one.probability > 0.98 for one in damage)
+
+
+def test_a_moving_texture_of_narrow_things_has_no_lines():
+    texture = np.random.default_rng(4).integers(0, 256, (120, 200)).astype(np.float32)
+    frames = np.stack([np.roll(texture, 3 * k, axis=1)[..., None] for k in range(7)])
+    assert all(place.kind != "line" for place in find_damage(frames, least=4.5, strict=True)[1])

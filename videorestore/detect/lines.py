@@ -12,6 +12,7 @@ from videorestore.motion.flow import fast_flow, luma
 _SPAN = 9  # a line is much narrower than this
 _BANDS = 12  # the height is judged in so many parts
 _LEAST = 5.0  # contrast in levels
+_OUT = 3.0  # times the usual contrast of narrow things, by which a line stands out
 _SHARE = 0.84  # of the bands show the line
 _STILL = 0.4  # pixels per frame: what moves less cannot be told from the picture
 _DRIFT = 2  # pixels by which a line may wander from frame to frame
@@ -86,6 +87,8 @@ def _paths(detail: FloatArray, least: float) -> list[tuple[NDArray[np.float64], 
     height = len(detail)
     edges = np.linspace(0, height, _BANDS + 1).astype(int)
     bands = np.stack([np.median(detail[a:b], axis=0) for a, b in zip(edges[:-1], edges[1:])])
+    # In a texture of narrow things none of them is a line.
+    least = max(least, _OUT * 1.4826 * float(np.median(np.abs(bands))))
     found = []
     for sign in (1, -1):
         # A tilt of one pixel per band is allowed for.
