@@ -130,6 +130,13 @@ def test_what_is_wrong_comes_with_what_to_run() -> None:
     assert found[-1]["run"] == "videorestore restore 'my film.mp4' -o OUTPUT"
 
 
+def test_black_frames_of_a_fade_and_at_the_ends_are_no_fault() -> None:
+    record = {"input": "a", "n_frames": 60, "black": [0, 1, 20, 40, 41, 58, 59], "fades": [[30, 40]]}
+    meant, wrong = findings(record)
+    assert "0-1,40-41,58-59" in meant["what"] and not meant["run"]
+    assert wrong["what"] == "1 black frame: 20" and wrong["run"].endswith("--missing 20")
+
+
 def test_the_commands_it_names_can_be_run() -> None:
     import shlex
 

@@ -175,6 +175,12 @@ def findings(record: Record) -> list[dict[str, str]]:
         ("duplicates", "repeated"),
     ):
         frames = record.get(key)
+        if key == "black" and frames:
+            meant = _meant(frames, record)
+            if meant:
+                listed = frames_in_words(meant)
+                add(f"{counted(len(meant), 'black frame')} in a fade or at an end: {listed}, no fault")
+            frames = sorted(set(frames) - set(meant))
         if key == "duplicates" and frames and len(frames) > RHYTHM * record.get("n_frames", 0):
             add(f"{counted(len(frames), 'repeated frame')}, so many that they may be the film's own rhythm")
         elif frames:
@@ -214,6 +220,19 @@ def findings(record: Record) -> list[dict[str, str]]:
     if sum(bool(entry["run"]) for entry in found) > 1:
         add("all of this in one pass", base.format("restore"))
     return found
+
+
+def _meant(black: Sequence[int], record: Record) -> list[int]:
+    """Black frames that belong to a fade, or stand at an end of the clip."""
+    ends = [0, int(record.get("n_frames", 0)) - 1]
+    fades = [range(a - 1, b + 2) for a, b in record.get("fades", [])]
+    runs: list[list[int]] = []
+    for number in sorted(black):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [k for run in runs if any(j in ends or any(j in f for f in fades) for j in run) for k in run]
 
 
 def _fill(base: str, frames: list[int]) -> str:
