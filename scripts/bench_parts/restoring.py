@@ -41,9 +41,9 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat  # noqa: E402
 from videorestore.media import SinkOptions, read, write  # noqa: E402
 
 SIGMA = 15.0
-FRAMES = 12
+FRAMES = 14
 LIMIT = (112, 144)
-MISSING = (3, 7, 8)
+MISSING = (3, 8, 9)
 GOOD = [k for k in range(FRAMES) if k not in MISSING]
 WAYS = ("black", "gaps", "frozen")
 SPOTS = 4
