@@ -131,9 +131,9 @@ def flattest(blocks: Blocks) -> list[Blocks]:
 
 def quantile_variance(values: NDArray[np.float64], freedom: int, share: float = 0.3) -> float:
     """Variance of Gaussian coefficients from a low quantile of their mean squares over ``freedom`` of them."""
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
-    return float(np.quantile(values, share) / (chi2.ppf(share, freedom) / freedom))
+    return float(np.quantile(values, share) / (chdtri(freedom, 1 - share) / freedom))
 
 
 def spreads(blocks: Blocks, gain: float) -> dict[float, float]:

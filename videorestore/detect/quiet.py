@@ -32,7 +32,7 @@ def quietest_sd(frames: FloatArray, margin: float = 0.0) -> float:
         Per channel. Noise that lost its high frequencies in a codec may be stronger than this.
     """
     from scipy.fft import dctn
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
     n, height, width, channels = frames.shape
     rows, columns = height // _BLOCK, width // _BLOCK
@@ -50,7 +50,7 @@ def quietest_sd(frames: FloatArray, margin: float = 0.0) -> float:
     fine = np.add.outer(np.arange(_BLOCK), np.arange(_BLOCK)) >= _BLOCK - 1
     energy = np.square(dctn(blocks, axes=(1, 2), norm="ortho"))[:, fine].mean(axis=1)
     freedom = int(fine.sum())
-    usual = float(chi2.ppf(_SHARE, freedom)) / freedom
+    usual = float(chdtri(freedom, 1 - _SHARE)) / freedom
     gain = LUMA_GAIN if channels == 3 and not is_monochrome(part) else 1.0
     return float(np.sqrt(np.quantile(energy, _SHARE) / usual) / gain)
 
