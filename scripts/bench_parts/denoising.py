@@ -306,7 +306,7 @@ def peers(case: Case, sigma: float, names: Iterable[str] = tuple(FILTERS)) -> di
 
 def cases(clips: Iterable[str], quick: bool) -> Iterable[tuple[Case, float]]:
     """Every noisy clip with its nominal sigma; a name that is not ours is a path."""
-    n, limit = (6, (96, 128)) if quick else (10, (192, 256))
+    n, limit = (6, (96, 128)) if quick else (8, (112, 144))
     for name in clips:
         truth = load(name, n, limit)
         title = Path(name).stem

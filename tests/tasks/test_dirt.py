@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.tasks.test_verbs import drifting
 from videorestore.detect.damage import Damage, find_damage, weigh_spots
-from videorestore.tasks.dirt import SearchedMasks, drawn, rate_of
+from videorestore.tasks.dirt import DIRTY, SearchedMasks, calmer_half, drawn, rate_of
 
 
 def flakes(n=9, seed=4):
@@ -20,7 +20,8 @@ def flakes(n=9, seed=4):
 
 def rate(frames):
     spots = weigh_spots(frames)
-    return rate_of(spots, len(frames), len({place.frame for place, again in spots if not again}))
+    once = [place for place, again in spots if not again]
+    return rate_of(spots, len(frames), len({place.frame for place in once}), len(once) // 2)
 
 
 def test_falling_flakes_are_things_and_dust_is_not():
@@ -37,10 +38,24 @@ def test_faint_spots_count_where_they_are_everywhere():
     def spots(n, odds):
         return [(Damage(frame=k, kind="dust", box=(3 * k, 2, 4, 4), odds=odds), False) for k in range(n)]
 
-    assert rate_of(spots(9, 1.5), 9, 9) == 1.0
-    assert rate_of(spots(6, 1.5), 9, 6) == 0.0
-    assert rate_of(spots(6, 3.5), 9, 6) == 6 / 9
-    assert rate_of(spots(6, 3.5), 9, 1) == 0.0
+    assert rate_of(spots(9, 1.5), 9, 9, 4) == 1.0
+    assert rate_of(spots(6, 1.5), 9, 6, 3) == 0.0
+    assert rate_of(spots(6, 3.5), 9, 6, 3) == 6 / 9
+    assert rate_of(spots(6, 3.5), 9, 1, 3) == 0.0
+
+
+def test_spots_only_where_things_move_are_no_dust():
+    spots = [(Damage(frame=k % 9, kind="dust", box=(3 * k, 2, 4, 4), odds=3.5), False) for k in range(20)]
+    assert rate_of(spots, 9, 9, 10) == 20 / 9
+    assert rate_of(spots, 9, 9, 1) == 2 / 9 < DIRTY
+
+
+def test_the_calmer_half_is_where_nothing_moves():
+    frames = np.repeat(drifting(n=1, height=80, width=120), 9, axis=0).astype(np.float32)
+    frames[:, :, 60:] = drifting(n=9, height=80, width=120)[:, :, 60:]
+    frames[4, 30:40, 20:30] = 255
+    still = calmer_half(frames)
+    assert still[:, :40].mean() > 0.9 and still[:, 80:].mean() < 0.1
 
 
 def test_what_is_drawn_has_no_dust():

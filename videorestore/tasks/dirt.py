@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
 from videorestore.clip import FloatArray, Mask
@@ -30,6 +31,9 @@ LOWEST = -1.0
 
 THINGS = 0.6
 """Share of the spots that are seen again where they are things that move; chance alone gives 0.4 on a dirty film."""
+
+CALM = 0.15
+"""Dust falls anywhere: a smaller share of the spots than this in the calmer half of the picture speaks of motion."""
 
 TONES, APART = 24, 60.0
 """Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
@@ -91,7 +95,7 @@ class SearchedMasks:
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
     """The search that fits a clip, by what a few stretches of its longest shots show."""
     spots: list[tuple[Damage, bool]] = []
-    frames = touched = 0
+    frames = touched = calm = 0
     share = 1.0
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
@@ -102,12 +106,29 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
         weighed = weigh_spots(pixels, noise_sd=found.sure_noise_sd)
         spots += weighed
-        touched += len({place.frame for place, again in weighed if not again})
+        once = [place for place, again in weighed if not again]
+        touched += len({place.frame for place in once})
+        still = calmer_half(pixels)
+        calm += sum(bool(still[_middle(place, still.shape)]) for place in once)
         frames += len(numbers)
-    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=rate_of(spots, frames, touched) / share)
+    rate = rate_of(spots, frames, touched, calm)
+    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=rate / share)
 
 
-def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int) -> float:
+def calmer_half(frames: FloatArray) -> Mask:
+    """The half of the picture ``(height, width)`` in which less changes from frame to frame, spots left aside."""
+    smooth = np.stack([cv2.blur(frame.mean(axis=2), (9, 9)) for frame in frames])
+    # A spot changes a pixel twice in the whole stretch: the median does not see it.
+    change = cv2.blur(np.median(np.abs(np.diff(smooth, axis=0)), axis=0).astype(np.float32), (25, 25))
+    return np.asarray(change <= np.median(change))
+
+
+def _middle(place: Damage, shape: tuple[int, ...]) -> tuple[int, int]:
+    x, y, width, height = place.box
+    return min(y + height // 2, shape[0] - 1), min(x + width // 2, shape[1] - 1)
+
+
+def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int, calm: int) -> float:
     """Damaged places per frame, 0 where there may be none.
 
     Parameters
@@ -116,6 +137,8 @@ def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int) -> floa
         With whether they are seen again.
     frames, touched : int
         Frames that were searched, and those of them with a spot that is seen once.
+    calm : int
+        Spots seen once in the calmer half of the picture.
     """
     once = [place for place, again in spots if not again]
     # One frame may be a mistake; and where most spots are things that move, as in snow, so may be the others.
@@ -124,7 +147,8 @@ def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int) -> floa
     likely = sum(place.odds >= LIKELY for place in once) / frames
     # In noise no spot is likely by itself, but a film that has them all over is dirty.
     everywhere = len(once) >= frames and 2 * touched >= frames
-    return len(once) / frames if everywhere else likely
+    rate = len(once) / frames if everywhere else likely
+    return min(rate, 2 * calm / frames) if calm < CALM * len(once) else rate
 
 
 def drawn(frames: FloatArray) -> bool:
