@@ -21,7 +21,10 @@ from videorestore.tasks.upsample import new_slots
 from videorestore.tasks.work import Progress, silent
 
 LEAST_NOISE = 3.0
-"""Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays."""
+"""Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays.
+
+What a codec left must surely reach it: leaves that tremble look like coded noise.
+"""
 
 
 SHORTEST = 4
@@ -121,7 +124,8 @@ def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> N
         return None
     noise = stated_noise(found.noise, options.sigma)
     wanted = options.denoise == "on" or options.sigma is not None
-    if noise.sd <= 0 or (not wanted and (noise.sd < LEAST_NOISE or not noise.trustworthy)):
+    least = noise.low if noise.codec else noise.sd
+    if noise.sd <= 0 or (not wanted and (least < LEAST_NOISE or not noise.trustworthy)):
         return None
     notes.append(f"denoise: sd {noise.sd:.1f} of 255")
     return noise
