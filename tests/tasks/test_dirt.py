@@ -4,7 +4,8 @@ import numpy as np
 
 from tests.tasks.test_verbs import drifting
 from videorestore.detect.damage import Damage, find_damage, weigh_spots
-from videorestore.tasks.dirt import DIRTY, SearchedMasks, calmer_half, drawn, rate_of
+from videorestore.detect.verdict import SURE
+from videorestore.tasks.dirt import SearchedMasks, calmer_half, drawn, rate_of
 
 
 def flakes(n=9, seed=4):
@@ -47,7 +48,7 @@ def test_faint_spots_count_where_they_are_everywhere():
 def test_spots_only_where_things_move_are_no_dust():
     spots = [(Damage(frame=k % 9, kind="dust", box=(3 * k, 2, 4, 4), odds=3.5), False) for k in range(20)]
     assert rate_of(spots, 9, 9, 10) == 20 / 9
-    assert rate_of(spots, 9, 9, 1) == 2 / 9 < DIRTY
+    assert rate_of(spots, 9, 9, 1) == 0.0
 
 
 def test_the_calmer_half_is_where_nothing_moves():
@@ -76,3 +77,15 @@ def test_nothing_is_sought_in_a_flash():
     frames = drifting(n=9, height=64, width=80).astype(np.float32) * 0.45
     frames[4] = np.clip(2.2 * frames[4], 0, 230)
     assert not find_damage(frames, least=3.0, strict=True)[0][4].any()
+
+
+def test_a_spot_alone_on_a_clean_film_stays():
+    frames = drifting(n=9, height=96, width=128, step=0.5).astype(np.float32)
+    for y, x in [(20, 30), (50, 90), (70, 40)]:
+        frames[4, y : y + 5, x : x + 5] = 255 if frames[4, y, x].mean() < 128 else 0
+    frames[6, 40:45, 60:65] = 255 if frames[6, 40, 60].mean() < 128 else 0
+    found = {place.frame for place in find_damage(frames, least=SURE, strict=True)[1]}
+    assert found == {4, 6}
+    masks, damage = SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)
+    assert {place.frame for place in damage} == {4}
+    assert masks[4].any() and not masks[6].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ THINGS = 0.6
 
 CALM = 0.15
 """Dust falls anywhere: a smaller share of the spots than this in the calmer half of the picture speaks of motion."""
+
+NUMBER = 3
+"""Spots in a frame of a clean film from which on they are taken for dirt: that comes in numbers."""
 
 TONES, APART = 24, 60.0
 """Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
@@ -85,11 +89,25 @@ class SearchedMasks:
         """Masks and places of the damage of a shot."""
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
-        return find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+        masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+        return (masks, damage) if self.dirty else _in_numbers(masks, damage)
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
         return searched(self.search, frames)
+
+
+def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
+    """What is left when spots that are alone in their frame count as things: a ball, a spark, a blinking light."""
+    spots = Counter(place.frame for place in damage if place.kind in ("dust", "blotch"))
+    kept = []
+    for place in damage:
+        if place.kind in ("dust", "blotch") and spots[place.frame] < NUMBER:
+            x, y, width, height = place.box
+            masks[place.frame, y : y + height, x : x + width] = False
+        else:
+            kept.append(place)
+    return masks, kept
 
 
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
@@ -142,13 +160,12 @@ def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int, calm: i
     """
     once = [place for place, again in spots if not again]
     # One frame may be a mistake; and where most spots are things that move, as in snow, so may be the others.
-    if touched < 2 or len(once) < (1 - THINGS) * len(spots):
+    if touched < 2 or len(once) < (1 - THINGS) * len(spots) or calm < CALM * len(once):
         return 0.0
     likely = sum(place.odds >= LIKELY for place in once) / frames
     # In noise no spot is likely by itself, but a film that has them all over is dirty.
     everywhere = len(once) >= frames and 2 * touched >= frames
-    rate = len(once) / frames if everywhere else likely
-    return min(rate, 2 * calm / frames) if calm < CALM * len(once) else rate
+    return len(once) / frames if everywhere else likely
 
 
 def drawn(frames: FloatArray) -> bool:
