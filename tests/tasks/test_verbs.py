@@ -175,3 +175,12 @@ def test_the_count_that_is_stated_is_best_within_one(clip, monkeypatch):
     monkeypatch.setattr("videorestore.curve.count.count_missing", lambda *_, **__: chances)
     (entry,) = vr.fill(clip, insert="?@6", model="motion").record["inserted"]
     assert entry["count"] == 7 and entry["probability"] == pytest.approx(0.22)
+
+
+@pytest.mark.parametrize("model", ["auto", "motion"])
+def test_two_pictures_in_turn_are_no_curve_and_no_fault(clip, model):
+    blinking = clip[[0, 9] * 9]
+    result = vr.upsample(blinking, factor=2, model=model)
+    kept = [f["index"] for f in result.record["frames"] if f["origin"] == "kept"]
+    assert np.array_equal(result.clip.frames[kept], blinking)
+    assert len(vr.denoise(blinking, sigma=5, model=model).clip.frames) == 18

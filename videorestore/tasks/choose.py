@@ -183,6 +183,8 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
     The quick preset stands for the motion model.
     """
     count = len(frames)
+    if _different(frames) < FEWEST:
+        return {"curve": noise.sd**2, "motion": 0.0}
     first = max(0, count // 2 - RISK_CORE // 2)
     core = slice(first, min(count, first + RISK_CORE))
     risks: dict[str, float] = {}
@@ -298,6 +300,8 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     for name in sorted(engines, reverse=True):
         if name == "curve" and "motion" in squares:
             least = mixture_error(base, truth, kept, hidden)
+            if _different(base) < FEWEST:
+                least = max(least, squares["motion"])
             if least >= squares["motion"]:
                 squares[name], inside[name], bounded = least, 0.0, True
                 continue
@@ -311,6 +315,11 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     blend = before + share[:, None, None, None] * (after - before)
     squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
     return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
+
+
+def _different(frames: FloatArray) -> int:
+    """How many of the frames differ from each other: a curve runs through no fewer than `FEWEST`."""
+    return len({frame.tobytes() for frame in frames})
 
 
 def mixture_error(base: FloatArray, truth: FloatArray, kept: Indices, hidden: Indices) -> float:
