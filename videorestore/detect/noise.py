@@ -27,6 +27,7 @@ from videorestore.detect.noise_blocks import (
     quantile_variance,
     spreads,
 )
+from videorestore.detect.quiet import quietest_sd
 from videorestore.errors import InputError
 from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
@@ -248,6 +249,9 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: Blocks, mos
             highest = max(quantile_variance(joined(flattest(b)).highest, N_HIGHEST) for b in (near, far))
             sd = min(sd, 1.05 * float(np.sqrt(highest)) / gain)
         low, top = 0.93 * sd - 0.2 if agree else 0.95 * high[0.05], 1.07 * sd + 0.2
+    most_of_it = _in_single_frames(clip, flat, gain)
+    if sd > most_of_it:
+        sd, low, top = most_of_it, 0.7 * most_of_it, 1.3 * most_of_it
     sd = float(sd)
     return Noise(
         sd=sd,
@@ -260,6 +264,23 @@ def _coded(clip: FloatArray, high: dict[float, float], c: int, near: Blocks, mos
         clipped=_coded_clipped(everywhere, [compared[str(q)].level for q in range(c) if compared], sd, gain),
         codec=True,
     )
+
+
+def _in_single_frames(clip: FloatArray, flat: Blocks, gain: float) -> float:
+    """What frames by themselves allow for: a block holds at least its noise, however badly motion was followed.
+
+    The quietest of the flat blocks say so at middle frequencies, which a codec keeps: some of them are frozen, so there
+    may be more of it than they show, unless blocks differ much, which is texture, or it is too strong to freeze. Where the codec kept the high
+    frequencies, these say it better, because the picture has less there.
+    """
+    middle, usual = (
+        float(np.sqrt(quantile_variance(flat.still_middle, N_MIDDLE, share))) / gain for share in (0.1, 0.5)
+    )
+    fine = quietest_sd(clip)
+    if fine > 0.5 * middle:
+        return 1.5 * fine
+    texture = usual / max(middle, 1e-6)
+    return min(float(np.clip(3.7 - texture, 1.0, 1.7)) * middle, middle + 6.0)
 
 
 def _central(blocks: Blocks, sd: float) -> Blocks:
