@@ -182,8 +182,10 @@ def _line(x: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[float, float]
     # Most clips do not come so far, and importing this takes a second.
     from scipy.stats import theilslopes
 
-    _, _, low, high = (float(q) for q in theilslopes(v, x, alpha=0.99))
-    return (centre, 0.0) if low * high <= 0 else (offset, slope)
+    with np.errstate(invalid="ignore"):
+        # Levels that are all alike have no interval, so that the slope is not clear.
+        _, _, low, high = (float(q) for q in theilslopes(v, x, alpha=0.99))
+    return (offset, slope) if low * high > 0 else (centre, 0.0)
 
 
 def _was_clipped(channels: list[Blocks], offset: float, slope: float) -> bool:

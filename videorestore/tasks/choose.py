@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore import colour
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.media.source import Source
@@ -18,7 +17,7 @@ from videorestore.tasks.engines import Clock, CurveEngine, Engine, MotionEngine
 from videorestore.tasks.look import small_picture, spread
 from videorestore.tasks.options import Common, UpsampleOptions
 from videorestore.tasks.risk import estimated_mse
-from videorestore.tasks.scan import Scan, shrink
+from videorestore.tasks.scan import Scan, chosen, read_some, shrink
 from videorestore.tasks.work import Progress, silent
 
 Indices = NDArray[np.int64]
@@ -163,18 +162,14 @@ def _called(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def risk_frames(source: Source, good: list[int]) -> tuple[FloatArray]:
     """A part of a shot ``(n, h, w, c)`` on which the models are tried."""
-    middle = len(good) // 2
-    low = max(0, middle - RISK_FRAMES // 2)
-    numbers = good[low : low + RISK_FRAMES]
-    wanted = set(numbers)
-    frames = np.stack(
-        [
-            _centre(colour.working(frame), RISK_SIDE)
-            for frame in source.frames(numbers[0], numbers[-1] + 1)
-            if frame.index in wanted
-        ]
-    )
+    frames = read_some(source, _inmost(good, RISK_FRAMES), side=RISK_SIDE)
     return (np.nan_to_num(frames, nan=128.0),)
+
+
+def _inmost(good: list[int], count: int) -> list[int]:
+    """So many numbers from the middle of a list."""
+    low = max(0, len(good) // 2 - count // 2)
+    return good[low : low + count]
 
 
 def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
@@ -199,12 +194,6 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
 
         risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd, monochrome=noise.monochrome)
     return risks
-
-
-def _centre(picture: FloatArray, side: int) -> FloatArray:
-    h, w = picture.shape[:2]
-    top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
-    return picture[top : top + side, left : left + side]
 
 
 def better(trial: Trial, lead: float) -> str:
@@ -244,17 +233,8 @@ def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[
 
 def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
     """A stretch of small pictures of a shot, and their times."""
-    middle = len(good) // 2
-    low = max(0, middle - TRIAL_FRAMES // 2)
-    numbers = good[low : low + TRIAL_FRAMES]
-    wanted = set(numbers)
-    frames = np.stack(
-        [
-            small_picture(frame, TRIAL_SIDE)
-            for frame in source.frames(numbers[0], numbers[-1] + 1)
-            if frame.index in wanted
-        ]
-    )
+    numbers = _inmost(good, TRIAL_FRAMES)
+    frames = np.stack([small_picture(frame, TRIAL_SIDE) for frame in chosen(source, numbers)])
     return frames, np.array([float(found.index.times[i]) for i in numbers])
 
 

@@ -87,14 +87,19 @@ class SearchedMasks:
 
     def search(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
         """Masks and places of the damage of a shot."""
+        return self._sifted(*self._found(frames))
+
+    def _found(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
-        masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+        return find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+
+    def _sifted(self, masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
         return (masks, damage) if self.dirty else _in_numbers(masks, damage)
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        return searched(self.search, frames)
+        return searched(self._found, frames, self._sifted)
 
 
 def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:

@@ -16,7 +16,7 @@ from videorestore.tasks.look import small_picture
 from videorestore.tasks.moments import Place
 from videorestore.tasks.options import Span
 from videorestore.tasks.pieces import core_length, cut_pieces
-from videorestore.tasks.scan import Scan, read_pixels, scan
+from videorestore.tasks.scan import Scan, chosen, read_pixels, scan
 from videorestore.tasks.work import Progress, silent
 
 DETECTION_BYTES = 300
@@ -158,14 +158,7 @@ def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, 
         return None
     progress("does the clip lie on a curve", 0, 1)
     numbers = longest[:CURVE_FRAMES]
-    wanted = set(numbers)
-    frames = np.stack(
-        [
-            small_picture(frame, CURVE_SIDE)
-            for frame in source.frames(numbers[0], numbers[-1] + 1)
-            if frame.index in wanted
-        ]
-    )
+    frames = np.stack([small_picture(frame, CURVE_SIDE) for frame in chosen(source, numbers)])
     frames = np.nan_to_num(frames, nan=128.0)
     if (frames == frames[0]).all():
         return None  # a still picture has no curve

@@ -17,6 +17,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.detect.measures import LAGS, Measures, measure
+from videorestore.spatial.noise import LUMA
 
 THUMBNAIL = 320
 """Longest side of the pictures that cuts and bad frames are sought in."""
@@ -24,8 +25,6 @@ THUMBNAIL = 320
 STRETCH = 64
 BEFORE, AFTER = LAGS + 2, 2
 """Frames that are measured at once, and how many around them are looked at for their sake."""
-
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 Spread = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterator[Any]]
 """``spread(function, arguments)`` gives ``function(*one)`` for each of the arguments, in their order."""
@@ -76,7 +75,7 @@ def _resized(plane: Samples, size: tuple[int, int]) -> FloatArray:
 
 def brightness(picture: FloatArray) -> FloatArray:
     """Luma ``(height, width)`` of working pixels ``(height, width, 3 or 1)``; a missing pixel is grey."""
-    luma = picture @ _LUMA if picture.shape[2] == 3 else picture[..., 0]
+    luma = picture @ LUMA if picture.shape[2] == 3 else picture[..., 0]
     return np.nan_to_num(luma, nan=128.0)
 
 

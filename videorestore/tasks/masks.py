@@ -43,6 +43,9 @@ class Masked:
 Search = Callable[[FloatArray], "tuple[Mask, list[Damage]]"]
 """Masks and places of the damage of a shot ``(n, h, w, c)``."""
 
+Sift = Callable[[Mask, "list[Damage]"], "tuple[Mask, list[Damage]]"]
+"""What counts of the masks and places that were found."""
+
 
 class MaskSource(Protocol):
     """Masks by frame number."""
@@ -171,13 +174,15 @@ class FoundMasks:
         return searched(lambda part: find_damage(part, noise_sd=self.noise_sd), frames)
 
 
-def searched(search: Search, frames: Any) -> Masked:
+def searched(search: Search, frames: Any, sift: Sift | None = None) -> Masked:
     """What a search finds in frames ``(n, h, w, c)``; on those that lie on disk it goes strip by strip.
 
     Strips keep the height, because scratches run through it. They overlap, and a place counts where its middle is.
+    ``sift`` judges what was found in whole frames.
     """
     if isinstance(frames, np.ndarray):
-        return masked(*search(frames))
+        marked, places = search(frames)
+        return masked(*(sift(marked, places) if sift else (marked, places)))
     height, width = frames.shape[1:3]
     masks = np.zeros((len(frames), height, width), np.bool_)
     found: list[Damage] = []
@@ -192,7 +197,8 @@ def searched(search: Search, frames: Any) -> Masked:
             x, y, w, h = place.box
             if left <= low + x + w // 2 < right:
                 found.append(replace(place, box=(low + x, y, w, h)))
-    return masked(masks, sorted(found, key=lambda place: (place.frame, place.box[1])))
+    found.sort(key=lambda place: (place.frame, place.box[1]))
+    return masked(*(sift(masks, found) if sift else (masks, found)))
 
 
 def masked(masks: Mask, found: Sequence[Damage]) -> Masked:

@@ -283,13 +283,14 @@ def read_pixels(source: Source, start: int, stop: int, *, side: int | None = Non
 
 def read_some(source: Source, numbers: Sequence[int], *, side: int | None = None) -> FloatArray:
     """Working pixels of frames whose numbers rise, by one pass over them; see `read_pixels`."""
-    wanted = set(numbers)
-    pictures = [
-        central(colour.working(frame), side)
-        for frame in source.frames(numbers[0], numbers[-1] + 1)
-        if frame.index in wanted
-    ]
+    pictures = [central(colour.working(frame), side) for frame in chosen(source, numbers)]
     return np.stack(pictures)
+
+
+def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:
+    """Frames whose numbers rise, by one pass over the source."""
+    wanted = set(numbers)
+    return (f for f in source.frames(numbers[0], numbers[-1] + 1) if f.index in wanted)
 
 
 def central(picture: FloatArray, side: int | None) -> FloatArray:
