@@ -1,18 +1,28 @@
-"""The one door through which everything is compiled.
+"""The one door through which everything is compiled, and the threads that compiled loops run in.
 
 NaN marks missing values, so the flags that assume finite numbers (``nnan``, ``ninf``) stay off.
+
+Loops are spread over threads here and not by Numba's ``prange``: that compiles the loop and all it calls a second
+time, and the wait for the first picture more than doubles.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numba
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Args = ParamSpec("_Args")
 
 FLAGS = {"nsz", "arcp", "contract", "afn", "reassoc"}
+
+PIECES = 16
+"""Most parts that a loop is cut into; fixed, so that no bit depends on the number of threads."""
 
 
 def kernel(function: _Function) -> _Function:
@@ -20,6 +30,80 @@ def kernel(function: _Function) -> _Function:
     return numba.njit(cache=True, nogil=True, fastmath=FLAGS)(function)  # type: ignore[no-any-return]
 
 
-def parallel_kernel(function: _Function) -> _Function:
-    """Compile a kernel whose outermost ``numba.prange`` gives each output element one owner."""
-    return numba.njit(cache=True, nogil=True, parallel=True, fastmath=FLAGS)(function)  # type: ignore[no-any-return]
+def parallel_kernel(
+    count: Callable[_Args, int], *, grain: int = 1
+) -> Callable[[Callable[Concatenate[int, int, _Args], None]], Callable[_Args, None]]:
+    """Compile ``function(start, stop, ...)``, and call it for all of ``range(count(...))``, in threads.
+
+    Each output element must belong to one index. At least ``grain`` indices make a part that is worth a thread.
+    """
+
+    def wrap(function: Callable[Concatenate[int, int, _Args], None]) -> Callable[_Args, None]:
+        compiled = kernel(function)
+
+        @functools.wraps(function)
+        def spread(*args: _Args.args, **kwargs: _Args.kwargs) -> None:
+            total = count(*args, **kwargs)
+            pieces = min(PIECES, max(total // grain, 1))
+            parts = [(total * k // pieces, total * (k + 1) // pieces) for k in range(pieces)]
+            in_threads(lambda part: compiled(part[0], part[1], *args, **kwargs), parts)
+
+        return spread
+
+    return wrap
+
+
+def in_threads(work: Callable[[Any], Any], items: list[Any]) -> None:
+    """Call ``work`` on every item; this thread and its helpers take the next one as they come free."""
+    helpers = min(_threads.count, len(items)) - 1
+    left = iter(items)
+
+    def take() -> None:
+        for item in left:
+            work(item)
+
+    futures = [_threads.pool().submit(take) for _ in range(helpers)]
+    try:
+        take()
+    finally:
+        # The arrays are the caller's: nothing may write to them after the return, even after an error.
+        errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def thread_count() -> int:
+    """How many threads a compiled loop of this process uses."""
+    return _threads.count
+
+
+def set_thread_count(count: int) -> int:
+    """Let compiled loops use so many threads; returns how many they used before."""
+    before, _threads.count = _threads.count, max(1, count)
+    return before
+
+
+class _Threads:
+    """The process's helpers, started when the first loop needs them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    def pool(self) -> ThreadPoolExecutor:
+        if self._pool is None or self._size < self.count - 1:
+            # A smaller pool is left to finish what it has.
+            self._size = self.count - 1
+            self._pool = ThreadPoolExecutor(self._size, thread_name_prefix="kernel")
+        return self._pool
+
+    def forget(self) -> None:
+        """A forked child has none of its parent's threads."""
+        self._pool = None
+
+
+_threads = _Threads(numba.config.NUMBA_NUM_THREADS)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.forget)

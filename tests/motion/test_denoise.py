@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion._kernels_denoise import (
     accumulate,
@@ -147,12 +148,12 @@ def test_a_window_with_its_halo_gives_the_same_bits(quality: str) -> None:
 @pytest.mark.skipif(not JIT, reason="too slow without compilation")
 def test_threads_change_no_bit() -> None:
     noisy = noisy_of(panning(4, 40, 48), 25)
-    threads = numba.get_num_threads()
+    threads = thread_count()
     try:
-        numba.set_num_threads(1)
+        set_thread_count(1)
         alone = denoise(noisy, Noise.white(25))
     finally:
-        numba.set_num_threads(threads)
+        set_thread_count(threads)
     both = denoise(noisy, Noise.white(25))
     np.testing.assert_array_equal(alone[0], both[0])
     np.testing.assert_array_equal(alone[1], both[1])

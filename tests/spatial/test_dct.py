@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from scipy.fft import dct
 
 from tests.reference.dct import shrink_plane
+from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.spatial._kernels_dct import backward, forward
 from videorestore.spatial.dct import from_planes, shrink, shrink_in_planes, to_planes, variance_to_planes
@@ -98,12 +98,12 @@ def test_shapes_inputs_and_threads() -> None:
     mean, sd = shrink(image, np.full((20, 24), 5.0))
     assert mean.shape == sd.shape == image.shape
     np.testing.assert_array_equal(image, before)
-    threads = numba.get_num_threads()
+    threads = thread_count()
     try:
-        numba.set_num_threads(1)
+        set_thread_count(1)
         alone, _ = shrink(image, 5.0)
     finally:
-        numba.set_num_threads(threads)
+        set_thread_count(threads)
     np.testing.assert_array_equal(alone, shrink(image, 5.0)[0])
     assert shrink(np.ones((1, 1, 3)), 1.0)[0].shape == (1, 1, 3)
 

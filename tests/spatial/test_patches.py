@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
 from tests.reference.patches import posterior as slow_posterior
 from tests.reference.patches import similar
+from videorestore.compiled import set_thread_count, thread_count
 from videorestore.spatial import _kernels_linear as linear
 from videorestore.spatial import _kernels_patches as kernels
 from videorestore.spatial.patches import Groups, restore_patches
@@ -112,12 +112,12 @@ def test_frames_are_restored_and_threads_do_not_matter() -> None:
     assert mean.shape == left.shape == (2, 1, 16, 20)
     assert np.sqrt(np.mean(np.square(mean - truth[1:]))) < 0.5 * 15
     assert np.all((left > 0) & (left < 225))
-    threads = numba.get_num_threads()
+    threads = thread_count()
     try:
-        numba.set_num_threads(1)
+        set_thread_count(1)
         alone, _ = restore_patches(noisy, truth, variance, flow, -flow, start=2, stop=3, groups=groups)
     finally:
-        numba.set_num_threads(threads)
+        set_thread_count(threads)
     np.testing.assert_array_equal(alone[0], mean[1])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from videorestore.compiled import kernel, parallel_kernel
@@ -121,8 +120,10 @@ def _one_block(
                 mass[t0 + t, y0 + y, x0 + x] += w
 
 
-@parallel_kernel
+@parallel_kernel(lambda *args: args[8].size)
 def filter_blocks(
+    start: int,
+    stop: int,
     noisy: Any,
     pilot: Any,
     pilot_variance: Any,
@@ -139,8 +140,7 @@ def filter_blocks(
 ) -> None:
     """Empirical Wiener filter of one plane ``(n, h, w)`` with overlapped blocks ``(depth, size, size)``.
 
-    Blocks whose rows do not overlap run side by side, the phases one after the other: each output element has one
-    owner at a time and its sums come in a fixed order.
+    The blocks of one call run side by side and must not overlap in their rows: each output element has one owner.
 
     Parameters
     ----------
@@ -150,21 +150,18 @@ def filter_blocks(
         Orthonormal transforms.
     window : ndarray (depth, size * size)
     times, rows, columns : ndarray of int
-        Where blocks begin; ``rows`` has shape (phases, m), -1 where there is none.
+        Where blocks begin.
     total, mass, spread : ndarray (n, h, w), float32
         Sums to which values, weights and posterior variances are added.
     """
     depth, size = time.shape[0], cosine.shape[0]
     cosine_t = np.ascontiguousarray(cosine.T)
     time_t = np.ascontiguousarray(time.T)
-    for phase in range(rows.shape[0]):
-        for i in numba.prange(rows.shape[1]):
-            y0 = rows[phase, i]
-            if y0 >= 0:
-                work = np.empty((3, depth, size * size), np.float32)
-                for j in range(times.shape[0]):
-                    for k in range(columns.shape[0]):
-                        _one_block(
-                            noisy, pilot, pilot_variance, noise, cosine, cosine_t, time, time_t, window,
-                            times[j], y0, columns[k], work, total, mass, spread,
-                        )  # fmt: skip
+    work = np.empty((3, depth, size * size), np.float32)
+    for i in range(start, stop):
+        for j in range(times.shape[0]):
+            for k in range(columns.shape[0]):
+                _one_block(
+                    noisy, pilot, pilot_variance, noise, cosine, cosine_t, time, time_t, window,
+                    times[j], rows[i], columns[k], work, total, mass, spread,
+                )  # fmt: skip

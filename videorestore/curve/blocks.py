@@ -40,8 +40,8 @@ def _starts(length: int, size: int, step: int) -> NDArray[np.int64]:
     return np.unique(np.append(np.arange(0, last + 1, step), last)).astype(np.int64)
 
 
-def _phases(starts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Starts sorted into sets whose blocks do not touch each other, padded with -1."""
+def _phases(starts: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """Starts sorted into sets whose blocks do not touch each other."""
     phases: list[list[int]] = []
     for start in starts:
         for phase in phases:
@@ -50,10 +50,7 @@ def _phases(starts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
                 break
         else:
             phases.append([int(start)])
-    table = np.full((len(phases), max(len(p) for p in phases)), -1, np.int64)
-    for i, phase in enumerate(phases):
-        table[i, : len(phase)] = phase
-    return table
+    return [np.array(phase, np.int64) for phase in phases]
 
 
 def wiener(
@@ -89,19 +86,11 @@ def wiener(
     window = window * np.kaiser(size, shape.beta)[:, None] * np.kaiser(size, shape.beta)
     total, mass, spread = (np.zeros(noisy.shape, np.float32) for _ in range(3))
     extra = np.zeros(noisy.shape, np.float32) if pilot_variance is None else pilot_variance
-    filter_blocks(
-        np.ascontiguousarray(noisy, np.float32),
-        np.ascontiguousarray(pilot, np.float32),
-        np.ascontiguousarray(extra, np.float32),
-        np.ascontiguousarray(variance, np.float32),
-        cosines(size),
-        cosines(depth),
-        np.ascontiguousarray(window.reshape(depth, -1), np.float32),
-        _starts(n, depth, min(shape.stride, depth)),
-        _phases(_starts(height, size, min(shape.step, size)), size),
-        _starts(width, size, min(shape.step, size)),
-        total,
-        mass,
-        spread,
-    )
+    given = [np.ascontiguousarray(array, np.float32) for array in (noisy, pilot, extra, variance)]
+    weights = np.ascontiguousarray(window.reshape(depth, -1), np.float32)
+    times, columns = _starts(n, depth, min(shape.stride, depth)), _starts(width, size, min(shape.step, size))
+    for rows in _phases(_starts(height, size, min(shape.step, size)), size):
+        filter_blocks(
+            *given, cosines(size), cosines(depth), weights, times, rows, columns, total, mass, spread
+        )
     return total / mass, spread / mass

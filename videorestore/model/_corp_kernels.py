@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel, parallel_kernel
@@ -27,10 +26,10 @@ def log_sine_sum(at: float, points: Array, count: int) -> float:
     return float(total + (np.log(product) if product > 0.0 else -np.inf))
 
 
-@parallel_kernel
-def log_sines(at: Array, points: Array, out: Array) -> None:
+@parallel_kernel(lambda at, *_: at.size, grain=64)
+def log_sines(start: int, stop: int, at: Array, points: Array, out: Array) -> None:
     """:func:`log_sine_sum` over all points, for each of ``at`` (m,)."""
-    for i in prange(at.size):
+    for i in range(start, stop):
         out[i] = log_sine_sum(at[i], points, points.size)
 
 
@@ -163,13 +162,13 @@ def phase(theta: float, real: Array, imag: Array) -> tuple[float, float]:
     return psi - 2.0 * np.arctan2(hi, hr), slope
 
 
-@parallel_kernel
-def phases(real: Array, imag: Array, end: float, out: Array) -> None:
+@parallel_kernel(lambda real, imag, end, out: out.size, grain=16)
+def phases(start: int, stop: int, real: Array, imag: Array, end: float, out: Array) -> None:
     """The n angles in one turn at which the phase is ``end`` modulo 2 pi: Newton steps, kept in a bracket."""
     n = out.size
     base = phase(0.0, real, imag)[0]
     first = np.ceil((base - end) / (2.0 * np.pi))
-    for i in prange(n):
+    for i in range(start, stop):
         goal = end + 2.0 * np.pi * (first + i)
         low, high = 0.0, 2.0 * np.pi
         at = (i + 0.5) * 2.0 * np.pi / n

@@ -6,7 +6,6 @@ Each output element has one owner, so the bits do not depend on the number of th
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel, parallel_kernel
@@ -15,15 +14,15 @@ Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 
-@parallel_kernel
-def repulsion(sine: Array, cosine: Array, logs: Array, cots: Array) -> None:
+@parallel_kernel(lambda sine, *_: sine.size, grain=128)
+def repulsion(start: int, stop: int, sine: Array, cosine: Array, logs: Array, cots: Array) -> None:
     """Per point, sum over the others of log|2 sin(a_i - a_j)| and of cot(a_i - a_j).
 
     ``sine``, ``cosine`` (n,) of the angles ``a = pi x``; ``logs``, ``cots`` (n,) are filled. Products of
     sines spare a trigonometric call per pair; four factors share one logarithm.
     """
     n = sine.size
-    for i in prange(n):
+    for i in range(start, stop):
         si, ci = sine[i], cosine[i]
         log_sum = 0.0
         cot_sum = 0.0
@@ -69,15 +68,17 @@ def ratio_loss(squares: Single, spectrum: Array, ratio: float) -> float:
     return float(0.5 * n * np.log(quadratic / n) + 0.5 * logs)
 
 
-@parallel_kernel
-def search_ratio(squares: Single, spectrum: Array, low: Array, high: Array, ratio: Array, phi: Array) -> None:
+@parallel_kernel(lambda squares, *_: squares.shape[0], grain=64)
+def search_ratio(
+    start: int, stop: int, squares: Single, spectrum: Array, low: Array, high: Array, ratio: Array, phi: Array
+) -> None:
     """Noise ratio of each pixel by golden section in log(ratio) between ``low`` and ``high``, and its phi.
 
     ``squares`` (k, n) squared data in the eigenbasis of the covariance, ``spectrum`` (n,) its eigenvalues,
     ``low``, ``high`` (k,) brackets of log(ratio); ``ratio``, ``phi`` (k,) are filled.
     """
     golden = 0.6180339887498949
-    for j in prange(squares.shape[0]):
+    for j in range(start, stop):
         a, b = low[j], high[j]
         c = b - golden * (b - a)
         d = a + golden * (b - a)
@@ -100,12 +101,11 @@ def search_ratio(squares: Single, spectrum: Array, low: Array, high: Array, rati
         phi[j] = quadratic / spectrum.size
 
 
-@parallel_kernel
-def polyline_distance(points: Array, nodes: Array, out: Array) -> None:
+@parallel_kernel(lambda points, *_: points.shape[0], grain=64)
+def polyline_distance(start: int, stop: int, points: Array, nodes: Array, out: Array) -> None:
     """Exact distance (m,) from each of ``points`` (m, d) to the polyline through ``nodes`` (p, d)."""
-    m, d = points.shape
-    p = nodes.shape[0]
-    for i in prange(m):
+    p, d = nodes.shape
+    for i in range(start, stop):
         best = np.inf
         if p == 1:
             best = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,14 +12,14 @@ from videorestore.spatial._kernels_kriging import solve_weights
 Doubles = NDArray[np.float64]
 
 
-@parallel_kernel
-def ridge_weights(gram: FloatArray, load: FloatArray, weights: FloatArray) -> None:
+@parallel_kernel(lambda gram, load, weights: load.shape[1], grain=64)
+def ridge_weights(start: int, stop: int, gram: FloatArray, load: FloatArray, weights: FloatArray) -> None:
     """Solve one small symmetric system per pixel.
 
     gram (k (k + 1) / 2, m): lower triangle, row by row, ridge included; load (k, m); weights (k, m) is written.
     """
-    size, pixels = load.shape
-    for p in numba.prange(pixels):
+    size = load.shape[0]
+    for p in range(start, stop):
         matrix = np.empty((size, size), np.float64)
         right = np.empty(size, np.float64)
         at = 0
@@ -34,8 +33,10 @@ def ridge_weights(gram: FloatArray, load: FloatArray, weights: FloatArray) -> No
             weights[i, p] = right[i]
 
 
-@parallel_kernel
+@parallel_kernel(lambda frames, known, skip, rows, *_: rows.shape[0], grain=64)
 def midmean(
+    start: int,
+    stop: int,
     frames: FloatArray, known: Mask, skip: int, rows: NDArray[np.int64], columns: NDArray[np.int64],
     mean: FloatArray, count: NDArray[np.int64],
 ) -> None:  # fmt: skip
@@ -46,7 +47,7 @@ def midmean(
     """
     n = frames.shape[0]
     channels = frames.shape[3]
-    for p in numba.prange(rows.shape[0]):
+    for p in range(start, stop):
         y = rows[p]
         x = columns[p]
         values = np.empty(n, np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,8 +57,17 @@ def read_one(image: NDArray[np.generic], x: np.float32, y: np.float32) -> np.flo
     return upper * (np.float32(1.0) - v) + lower * v
 
 
-@parallel_kernel
-def judge(first: Bytes, second: Bytes, there: Floats, back: Floats, miss: Floats, difference: Floats) -> None:
+@parallel_kernel(lambda first, *_: first.shape[0], grain=8)
+def judge(
+    start: int,
+    stop: int,
+    first: Bytes,
+    second: Bytes,
+    there: Floats,
+    back: Floats,
+    miss: Floats,
+    difference: Floats,
+) -> None:
     """What speaks against a flow, pixel by pixel.
 
     Parameters
@@ -72,8 +80,8 @@ def judge(first: Bytes, second: Bytes, there: Floats, back: Floats, miss: Floats
     difference : (h, w) float32, written
         Absolute difference of the first frame and the second read along the flow.
     """
-    height, width = first.shape
-    for y in numba.prange(height):
+    width = first.shape[1]
+    for y in range(start, stop):
         for x in range(width):
             u, v = there[y, x, 0], there[y, x, 1]
             to_x, to_y = np.float32(x) + u, np.float32(y) + v
@@ -89,9 +97,16 @@ def _error(miss: np.float32) -> np.float32:
     return sd * sd + FLOW_SD * FLOW_SD
 
 
-@parallel_kernel
+@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=8)
 def past_hidden(
-    vectors: Floats, miss: Floats, behind: Floats, behind_miss: Floats, steps: np.float32, whole: Floats
+    start: int,
+    stop: int,
+    vectors: Floats,
+    miss: Floats,
+    behind: Floats,
+    behind_miss: Floats,
+    steps: np.float32,
+    whole: Floats,
 ) -> None:
     """The way to the other frame; for pixels hidden there, by going on as they came.
 
@@ -107,11 +122,11 @@ def past_hidden(
         Time to the other frame over the time to the frame before.
     whole : (h, w, 2) float32, written
     """
-    height, width = miss.shape
+    width = miss.shape[1]
     one = np.float32(1.0)
     # An error of the velocity grows with the time for which it is taken to last.
     belief = min(one / steps, one)
-    for y in numba.prange(height):
+    for y in range(start, stop):
         for x in range(width):
             off, sure = miss[y, x] / HIDDEN, behind_miss[y, x] / KNOWN
             share = (one - np.exp(-off * off)) * np.exp(-sure * sure) * belief
@@ -120,24 +135,34 @@ def past_hidden(
                 whole[y, x, k] = value + share * (-steps * behind[y, x, k] - value)
 
 
-@parallel_kernel
+@parallel_kernel(lambda here, *_: here.shape[0], grain=8)
 def unrest(
-    here: Bytes, near: Bytes, far: Bytes, behind: Floats, ahead: Floats, share: np.float32, out: Floats
+    start: int,
+    stop: int,
+    here: Bytes,
+    near: Bytes,
+    far: Bytes,
+    behind: Floats,
+    ahead: Floats,
+    share: np.float32,
+    out: Floats,
 ) -> None:
     """Absolute difference ``(h, w)`` of a frame and the mean of its neighbours, each read along its flow.
 
     ``share`` is the weight of ``near``, which is read along ``behind``; ``far`` is read along ``ahead``.
     """
-    height, width = here.shape
-    for y in numba.prange(height):
+    width = here.shape[1]
+    for y in range(start, stop):
         for x in range(width):
             a = read_one(near, np.float32(x) + behind[y, x, 0], np.float32(y) + behind[y, x, 1])
             b = read_one(far, np.float32(x) + ahead[y, x, 0], np.float32(y) + ahead[y, x, 1])
             out[y, x] = abs(np.float32(here[y, x]) - (share * a + (np.float32(1.0) - share) * b))
 
 
-@parallel_kernel
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
 def bend_paths(
+    start: int,
+    stop: int,
     whole: Floats,
     miss: Floats,
     behind: Floats,
@@ -165,8 +190,8 @@ def bend_paths(
     judged : (h, w, 2) float32, written
         1 / variance, and the bend's square over the variance.
     """
-    height, width = miss.shape
-    for y in numba.prange(height):
+    width = miss.shape[1]
+    for y in range(start, stop):
         for x in range(width):
             u, v = whole[y, x, 0], whole[y, x, 1]
             back_u, back_v = behind[y, x, 0], behind[y, x, 1]
@@ -189,8 +214,10 @@ def bend_paths(
             judged[y, x, 1] = trust * (bend_u * bend_u + bend_v * bend_v)
 
 
-@parallel_kernel
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
 def shrink_bend(
+    start: int,
+    stop: int,
     whole: Floats,
     bend: Floats,
     variance: Floats,
@@ -217,9 +244,9 @@ def shrink_bend(
     doubt : (h, w) float32, written
         Standard deviation of that place in pixels.
     """
-    height, width = variance.shape
+    width = variance.shape[1]
     zero, two = np.float32(0.0), np.float32(2.0)
-    for y in numba.prange(height):
+    for y in range(start, stop):
         for x in range(width):
             usual = np.float32(1.0) / around[y, x, 0]
             signal = max(around[y, x, 1] * usual - two * usual, zero)

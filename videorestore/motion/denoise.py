@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import cv2
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from videorestore.clip import FloatArray
+from videorestore.compiled import thread_count
 from videorestore.errors import InputError
 from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
 from videorestore.motion.flow import fast_flow
@@ -259,7 +259,7 @@ def _denoise(
 
 def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
     """Results in order; the work of one item is serial, so the number of threads changes no bit."""
-    threads = numba.get_num_threads()
+    threads = thread_count()
     if threads == 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:

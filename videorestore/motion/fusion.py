@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,33 +72,33 @@ def filter_line(line: Floats) -> None:
             line[k, c] *= np.float32(6.0)
 
 
-@parallel_kernel
-def filter_rows(pixels: Floats) -> None:
+@parallel_kernel(lambda pixels: pixels.shape[0], grain=8)
+def filter_rows(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every row of ``(h, w, c)``, in place."""
-    for y in numba.prange(pixels.shape[0]):
+    for y in range(start, stop):
         filter_line(pixels[y])
 
 
-@parallel_kernel
-def filter_columns(pixels: Floats) -> None:
+@parallel_kernel(lambda pixels: (pixels.shape[1] * pixels.shape[2] + _STRIP - 1) // _STRIP)
+def filter_columns(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every column of ``(h, w, c)``, in place: columns side by side, as they lie in memory."""
     height, width, channels = pixels.shape
     lines = pixels.reshape(height, width * channels)
     if height == 1:
         return
     six = np.float32(6.0)
-    for strip in numba.prange((width * channels + _STRIP - 1) // _STRIP):
+    for strip in range(start, stop):
         low, high = strip * _STRIP, min((strip + 1) * _STRIP, width * channels)
-        start = lines[0, low:high].copy()
+        head = lines[0, low:high].copy()
         power = np.float32(1.0)
         for k in range(1, _TAIL):
             power *= _POLE
             place = k % (2 * height - 2)
             mirror = min(place, 2 * height - 2 - place)
             for x in range(low, high):
-                start[x - low] += power * lines[mirror, x]
+                head[x - low] += power * lines[mirror, x]
         for x in range(low, high):
-            lines[0, x] = start[x - low]
+            lines[0, x] = head[x - low]
         for k in range(1, height):
             for x in range(low, high):
                 lines[k, x] += _POLE * lines[k - 1, x]
@@ -209,8 +208,10 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
     return min(beyond, np.float32(8.0))
 
 
-@parallel_kernel
+@parallel_kernel(lambda frames, still, *_: still.shape[0], grain=4)
 def look(
+    start: int,
+    stop: int,
     frames: Floats,
     still: Floats,
     first: Floats,
@@ -248,7 +249,7 @@ def look(
     height, width, candidates = gaps.shape
     channels, read = blends.shape[3], first.shape[2]
     zero, one = np.float32(0.0), np.float32(1.0)
-    for y in numba.prange(height):
+    for y in range(start, stop):
         value0, value1 = np.empty(read, np.float32), np.empty(read, np.float32)
         for x in range(width):
             if still[y, x] != zero:
@@ -306,8 +307,10 @@ def look(
                 costs[y, x, m] = gaps[y, x, m] * min(visible0, visible1)
 
 
-@parallel_kernel
+@parallel_kernel(lambda costs, *_: costs.shape[0], grain=4)
 def fuse(
+    start: int,
+    stop: int,
     costs: Floats,
     support: Floats,
     paths: Floats,
@@ -332,8 +335,8 @@ def fuse(
     evidence : (3, h, w) float32, written
         Gap, doubt and unrest.
     """
-    candidates, height, width, channels = blends.shape
-    for y in numba.prange(height):
+    candidates, _, width, channels = blends.shape
+    for y in range(start, stop):
         weights = np.empty(candidates, np.float32)
         for x in range(width):
             total = np.float32(1e-20)
@@ -356,11 +359,11 @@ def fuse(
                 mean[y, x, c] = value
 
 
-@parallel_kernel
-def agreeing(frames: Floats, base: int, limit: np.float32, agree: Floats) -> None:
+@parallel_kernel(lambda frames, *_: frames.shape[1], grain=8)
+def agreeing(start: int, stop: int, frames: Floats, base: int, limit: np.float32, agree: Floats) -> None:
     """1 in ``agree`` (h, w) where no frame ``(n, h, w, c)`` differs from number ``base`` by more than the limit."""
-    count, height, width, channels = frames.shape
-    for y in numba.prange(height):
+    count, _, width, channels = frames.shape
+    for y in range(start, stop):
         for x in range(width):
             worst = np.float32(0.0)
             for k in range(count):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from videorestore.compiled import kernel, parallel_kernel
@@ -36,8 +35,10 @@ def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats,
     return sums, support
 
 
-@parallel_kernel
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
 def carry(
+    start: int,
+    stop: int,
     whole: Floats, place: Floats, doubt: Floats, unrest: Floats, miss: Floats, residual: Floats, later: bool,
     values: Floats, weight: Floats,
 ) -> None:  # fmt: skip
@@ -54,9 +55,9 @@ def carry(
         From the place to the earlier frame, to the later frame (x, y each), doubt, unrest.
     weight : (h, w) float32, written
     """
-    height, width = doubt.shape
+    width = doubt.shape[1]
     own, other = (2, 0) if later else (0, 2)
-    for y in numba.prange(height):
+    for y in range(start, stop):
         for x in range(width):
             for k in range(2):
                 values[y, x, own + k] = -place[y, x, k]
@@ -185,10 +186,17 @@ def splat_one(
                             sums[at_y, at_x, k] += share * values[y, x, k]
 
 
-@parallel_kernel
+@parallel_kernel(lambda displacement, *_: displacement.shape[0])
 def splat_sources(
-    displacement: Floats, values: Floats, weight: Floats, apart: np.float32, sums: Floats, support: Floats
+    start: int,
+    stop: int,
+    displacement: Floats,
+    values: Floats,
+    weight: Floats,
+    apart: np.float32,
+    sums: Floats,
+    support: Floats,
 ) -> None:
     """Each source by one thread: the order of additions is that of `splat_one`, whatever the threads."""
-    for source in numba.prange(weight.shape[0]):
+    for source in range(start, stop):
         splat_one(displacement[source], values[source], weight[source], apart, sums[source], support[source])

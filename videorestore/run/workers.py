@@ -39,11 +39,12 @@ def cores() -> int:
 def limit_threads(count: int) -> None:
     """Let BLAS, OpenCV and Numba of this process use so many threads."""
     import cv2
-    import numba
     import threadpoolctl
 
+    from videorestore.compiled import set_thread_count
+
     cv2.setNumThreads(count)
-    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    set_thread_count(count)
     threadpoolctl.threadpool_limits(count)
 
 
@@ -54,18 +55,19 @@ def threads(count: int) -> Iterator[None]:
         yield
         return
     import cv2
-    import numba
     import threadpoolctl
 
-    before = cv2.getNumThreads(), numba.get_num_threads()
+    from videorestore.compiled import set_thread_count, thread_count
+
+    before = cv2.getNumThreads(), thread_count()
     try:
         with threadpoolctl.threadpool_limits(count):
             cv2.setNumThreads(count)
-            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+            set_thread_count(count)
             yield
     finally:
         cv2.setNumThreads(before[0])
-        numba.set_num_threads(before[1])
+        set_thread_count(before[1])
 
 
 def alone(function: Callable[..., Any], *args: Any) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -250,8 +249,10 @@ def _levels(rows: Plane, step: int, m: int, n: int, sums: Plane, level: Plane) -
         level[l] *= np.float32(1.0 / 64.0)
 
 
-@parallel_kernel
+@parallel_kernel(lambda noisy, *_: noisy.shape[0] * ((noisy.shape[1] + BAND - 1) // BAND))
 def shrink_planes(
+    start: int,
+    stop: int,
     noisy: NDArray[np.float32],
     pilot: NDArray[np.float32],
     variance: NDArray[np.float32],
@@ -267,13 +268,13 @@ def shrink_planes(
 
     Blocks stand at multiples of ``step`` from ``step - 8`` on, so that every pixel lies in (8 / step)^2 of them.
     """
-    c, h, w = noisy.shape
+    h, w = noisy.shape[1:]
     bands = (h + BAND - 1) // BAND
     first = step - BLOCK
     n = (w - 1 - first) // step + 1
     m = n + BLOCK // step
     width = m * step
-    for task in numba.prange(c * bands):
+    for task in range(start, stop):
         channel = task // bands
         top = (task % bands) * BAND
         bottom = min(top + BAND, h)

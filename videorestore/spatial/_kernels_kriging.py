@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,8 +35,10 @@ def solve_weights(cov: NDArray[np.float64], rhs: NDArray[np.float64], m: int) ->
         rhs[i] = total / cov[i, i]
 
 
-@parallel_kernel
+@parallel_kernel(lambda values, known, rows, *_: rows.shape[0], grain=16)
 def krige_pixels(
+    start: int,
+    stop: int,
     values: FloatArray,
     known: Mask,
     rows: NDArray[np.int64],
@@ -57,7 +58,7 @@ def krige_pixels(
     mean (m, c) and variance (m,) are written.
     """
     height, width, channels = values.shape
-    for p in numba.prange(rows.shape[0]):
+    for p in range(start, stop):
         y = rows[p]
         x = columns[p]
         near_y = np.empty(most, np.int64)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.compiled import kernel, parallel_kernel
+from videorestore.compiled import kernel
 from videorestore.spatial._kernels_linear import cholesky, combine, products, solve, trace_of_inverse
 
 Floats = NDArray[np.float32]
@@ -310,7 +309,7 @@ def posterior(
 
 
 @kernel
-def _restore_frame(
+def restore_frame(
     noisy: Floats,
     guide: Floats,
     variance: Floats,
@@ -329,6 +328,11 @@ def _restore_frame(
     out: Floats,
     out_variance: Floats,
 ) -> None:
+    """Posterior mean of the patches of frame ``t``.
+
+    ``noisy``, ``guide``, ``variance`` are ``(n, c, h, w)``; ``luma`` is the guide's first plane padded by `LANES`
+    columns; ``out`` and ``out_variance`` are ``(c, h, w)``.
+    """
     _, c, h, w = noisy.shape
     d = c * PATCH * PATCH
     rows = (group + 15) // 8 * 8
@@ -392,51 +396,3 @@ def _restore_frame(
             for k in range(w):
                 out[q, i, k] = total[q, i, k] / mass[i, k]
                 out_variance[q, i, k] = variance[t, q, i, k] * spread[i, k] / mass[i, k]
-
-
-@parallel_kernel
-def restore_frames(
-    noisy: Floats,
-    guide: Floats,
-    variance: Floats,
-    luma: Floats,
-    forward: Floats,
-    backward: Floats,
-    start: int,
-    stop: int,
-    reach: int,
-    group: int,
-    own: int,
-    own_radius: int,
-    radius: int,
-    step: int,
-    cover: int,
-    window: Floats,
-    out: Floats,
-    out_variance: Floats,
-) -> None:
-    """Posterior mean of the patches of frames ``start`` to ``stop``, one owner per frame.
-
-    ``noisy``, ``guide``, ``variance`` are ``(n, c, h, w)``; ``luma`` is the guide's first plane padded by `LANES`
-    columns; ``out`` and ``out_variance`` are ``(stop - start, c, h, w)``.
-    """
-    for index in numba.prange(stop - start):
-        _restore_frame(
-            noisy,
-            guide,
-            variance,
-            luma,
-            forward,
-            backward,
-            start + index,
-            reach,
-            group,
-            own,
-            own_radius,
-            radius,
-            step,
-            cover,
-            window,
-            out[index],
-            out_variance[index],
-        )

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frames
+from videorestore.compiled import in_threads
+from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +75,28 @@ def restore_patches(
     edge = np.kaiser(PATCH, 2.0)
     mean = np.empty((stop - start, c, h, w), np.float32)
     spread = np.empty_like(mean)
-    restore_frames(
-        noisy,
-        guide,
-        variance,
-        luma,
-        forward,
-        backward,
-        start,
-        stop,
-        groups.reach,
-        groups.size,
-        groups.own,
-        groups.own_radius,
-        groups.radius,
-        groups.step,
-        groups.cover,
-        np.outer(edge, edge).astype(np.float32),
-        mean,
-        spread,
-    )
+    window = np.outer(edge, edge).astype(np.float32)
+
+    def restore(t: int) -> None:
+        restore_frame(
+            noisy,
+            guide,
+            variance,
+            luma,
+            forward,
+            backward,
+            t,
+            groups.reach,
+            groups.size,
+            groups.own,
+            groups.own_radius,
+            groups.radius,
+            groups.step,
+            groups.cover,
+            window,
+            mean[t - start],
+            spread[t - start],
+        )
+
+    in_threads(restore, list(range(start, stop)))
     return mean, spread

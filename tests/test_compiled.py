@@ -1,0 +1,90 @@
+"""Loops in threads: every index once, whatever the number of threads; errors come through; forks are survived."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from videorestore.compiled import PIECES, in_threads, parallel_kernel, set_thread_count, thread_count
+
+
+@parallel_kernel(lambda out, step: out.size, grain=3)
+def count_up(start, stop, out, step):
+    """Add ``step`` to every element."""
+    for i in range(start, stop):
+        out[i] += step
+
+
+@pytest.fixture(params=[1, 2, 5])
+def threads(request):
+    before = set_thread_count(request.param)
+    yield request.param
+    set_thread_count(before)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 100])
+def test_every_index_is_visited_once(threads, size):
+    out = np.zeros(size)
+    count_up(out, 1.0)
+    assert np.array_equal(out, np.ones(size))
+
+
+def test_a_loop_keeps_its_name_and_its_words():
+    assert count_up.__name__ == "count_up" and "every element" in count_up.__doc__
+
+
+def test_parts_do_not_depend_on_the_number_of_threads():
+    seen = {}
+
+    for threads in (1, 4):
+        parts = seen[threads] = []
+        before = set_thread_count(threads)
+        try:
+            in_threads(parts.append, list(range(3 * PIECES)))
+        finally:
+            set_thread_count(before)
+    assert sorted(seen[1]) == sorted(seen[4]) == list(range(3 * PIECES))
+
+
+def test_several_threads_take_part():
+    before = set_thread_count(3)
+    barrier = threading.Barrier(3, timeout=30)
+    try:
+        in_threads(lambda _: barrier.wait(), [0, 1, 2])
+    finally:
+        set_thread_count(before)
+
+
+def test_an_error_comes_through_and_the_pool_goes_on(threads):
+    def fail(item):
+        raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item"):
+        in_threads(fail, [0, 1, 2, 3])
+    out = np.zeros(50)
+    count_up(out, 2.0)
+    assert out.sum() == 100.0
+
+
+def test_the_count_is_at_least_one_and_what_it_was_comes_back():
+    before = thread_count()
+    assert set_thread_count(0) == before
+    assert set_thread_count(before) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork, which this platform lacks")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_helpers_of_its_own():
+    before = set_thread_count(2)
+    try:
+        count_up(np.zeros(50), 1.0)
+        child = os.fork()
+        if child == 0:
+            out = np.zeros(50)
+            count_up(out, 1.0)
+            os._exit(0 if out.sum() == 50 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        set_thread_count(before)
