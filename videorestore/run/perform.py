@@ -30,6 +30,7 @@ from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.report.record import RecordBuilder
 from videorestore.run import cluster, memory, piecework, workers
+from videorestore.run.ahead import compiled_ahead
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
@@ -43,6 +44,9 @@ Plan = Callable[[Source, Any, int, Progress], Work]
 
 WORTH_WORKERS = 2 << 20
 """Bytes of an input below which workers are not started ahead."""
+
+DENOISING = "denoise", "restore"
+"""Verbs that most likely need the denoiser's kernels."""
 
 EASY_MEMORY = 4 << 30
 """With less memory than this the plan decides first how many workers there may be."""
@@ -219,7 +223,11 @@ def _file_to_file(
             work, _ = folder.load_plan()
         else:
             try:
-                with workers.Crew(_early(source, options)) as crew, helped_by(crew.in_order):
+                with (
+                    compiled_ahead(verb in DENOISING and options.jobs != 1 and not _tight(options)),
+                    workers.Crew(_early(source, options)) as crew,
+                    helped_by(crew.in_order),
+                ):
                     if options.cluster is None:
                         crew.warm()
                     work = plan(opened, options, _share(options), progress)
@@ -314,9 +322,13 @@ def _early(source: str, options: Common) -> int:
     With a cluster they only help to look through the clip.
     """
     small = os.path.isfile(source) and os.path.getsize(source) < WORTH_WORKERS
-    if small or 0 < options.max_memory < EASY_MEMORY:
+    if small or _tight(options):
         return 0
     return options.jobs or workers.cores()
+
+
+def _tight(options: Common) -> bool:
+    return 0 < options.max_memory < EASY_MEMORY
 
 
 def _memory_need(work: Work, jobs: int) -> int:

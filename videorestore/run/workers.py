@@ -78,16 +78,17 @@ def alone(function: Callable[..., Any], *args: Any) -> Any:
 
 def _in_crew(function: Callable[..., Any], *args: Any) -> Any:
     """Run in a worker that belongs to this run only."""
-    _serve(os.getppid())
+    serve()
     return alone(function, *args)
 
 
 @cache
-def _serve(parent: int) -> None:
+def serve() -> None:
     """Leave Ctrl-C, which reaches all processes of a terminal, to the parent, and end soon after it, however it ends.
 
     What a killed run still does could get in the way of the next one.
     """
+    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

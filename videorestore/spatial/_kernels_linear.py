@@ -70,7 +70,7 @@ def cholesky(a: Floats, m: int, panel: Floats) -> None:
 
 
 @kernel
-def _eliminate(factor: Floats, i: int, first: int, stop: int, b: Floats, o: int) -> None:
+def _eliminate(factor: Floats, i: int, first: int | np.int64, stop: int, b: Floats, o: int) -> None:
     """Subtract the solved rows ``first`` to ``stop`` from row ``i`` of the right side."""
     bi = b[i]
     k = first
@@ -94,8 +94,10 @@ def _eliminate(factor: Floats, i: int, first: int, stop: int, b: Floats, o: int)
 @kernel
 def solve(factor: Floats, m: int, b: Floats, o: int) -> None:
     """Solve in place for the ``o`` columns of ``b``, with a factor of :func:`cholesky` (its upper half is overwritten)."""
+    # A literal 0 is a type of its own, for which all would be compiled once more.
+    none = np.int64(0)
     for i in range(m):
-        _eliminate(factor, i, 0, i, b, o)
+        _eliminate(factor, i, none, i, b, o)
     for i in range(m):
         for k in range(i):
             factor[k, i] = factor[i, k]
@@ -114,7 +116,7 @@ def trace_of_inverse(factor: Floats, m: int, inverse: Floats) -> Any:
             row[j] = np.float32(0.0)
         row[i] = np.float32(1.0)
         # Rows above are zero right of their own width: reading them up to ``width`` is safe once they are cleared.
-        _eliminate(factor, i, 0, i, inverse, width)
+        _eliminate(factor, i, np.int64(0), i, inverse, width)
         for j in range(width):
             total += row[j] * row[j]
     return total

@@ -54,8 +54,8 @@ def _scan(
     lanes: Floats,
     near: Floats,
     place: Ints,
-    size: int,
-) -> int:
+    size: Any,
+) -> Any:
     """Append all patches of one frame within ``radius`` of ``(cy, cx)``; returns how many are listed."""
     h = plane.shape[0]
     w = plane.shape[1] - LANES
@@ -102,7 +102,7 @@ def _rank(values: Floats, size: int, k: int) -> Any:
 
 
 @kernel
-def _select(near: Floats, place: Ints, first: int, size: int, wanted: int) -> int:
+def _select(near: Floats, place: Ints, first: Any, size: Any, wanted: int) -> Any:
     """Move the ``wanted`` nearest of the entries from ``first`` to ``size`` to the front of that range."""
     count = size - first
     if count <= wanted:
@@ -154,11 +154,13 @@ def search(
     for i in range(PATCH):
         for j in range(PATCH):
             ref[i, j] = planes[t, y + i, x + j]
-    size = _scan(planes[t], t, y, x, own_radius, ref, lanes, near, place, 0)
+    # A literal 0 is a type of its own, for which all would be compiled once more.
+    none = np.int64(0)
+    size = _scan(planes[t], t, y, x, own_radius, ref, lanes, near, place, none)
     # The patch itself is always among them: where all are equal, others would leave its pixels without an estimate.
     left, right = max(x - own_radius, 0), min(x + own_radius, w - PATCH)
     near[(y - max(y - own_radius, 0)) * (right - left + 1) + x - left] = np.float32(-1.0)
-    first = _select(near, place, 0, size, own)
+    first = _select(near, place, none, size, own)
     for side in range(2):
         py, px = np.float32(y + PATCH // 2), np.float32(x + PATCH // 2)
         for k in range(reach):
@@ -292,8 +294,10 @@ def posterior(
         for k in range(d):
             g[i, k] = np.float32(0.0)
             v[i, k] = np.float32(0.0)
-    products(g, g, padded, padded, d, True, gram)
-    products(g, v, padded, (o + 3) // 4 * 4, d, False, cross)
+    # Not literals: each is a type of its own, for which the function would be compiled once more.
+    lower, full = padded > 0, padded < 0
+    products(g, g, padded, padded, d, lower, gram)
+    products(g, v, padded, (o + 3) // 4 * 4, d, full, cross)
     for i in range(padded):
         gram[i, i] += np.float32(m)
     cholesky(gram, padded, panel)
