@@ -67,6 +67,14 @@ def test_every_container_keeps_frames_and_times(plain: Path, tmp_path: Path, suf
     assert leftovers(tmp_path) == [out.name]
 
 
+@pytest.mark.parametrize("suffix", [".mkv", ".mp4", ".webm"])
+def test_the_same_frames_give_the_same_bytes(plain: Path, tmp_path: Path, suffix: str) -> None:
+    first, second = (tmp_path / f"{name}{suffix}" for name in ("first", "second"))
+    for target in (first, second):
+        copy_through(plain, target)
+    assert first.read_bytes() == second.read_bytes()
+
+
 @pytest.mark.parametrize("codec", ["x265", "vp9", "av1", "prores", "ffv1", "mpeg4", "h264"])
 def test_codecs_by_name(plain: Path, tmp_path: Path, codec: str) -> None:
     out = tmp_path / ("out.mov" if codec == "prores" else "out.mkv")

@@ -43,7 +43,8 @@ class Target:
         self.container: Any = None
         self._part = os.path.abspath(part)
         self._format = container
-        self._options = options or {}
+        # Without random numbers and dates: the same frames give the same bytes.
+        self._options = {"fflags": "+bitexact", **(options or {})}
 
     def __enter__(self) -> Target:
         import av
