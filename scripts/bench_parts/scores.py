@@ -39,6 +39,8 @@ def vmaf(result: NDArray[Any], truth: NDArray[Any]) -> float:
     The model was trained on pictures of 1080 lines: on small clips only the order of two results means anything.
     """
     n, h, w, _ = truth.shape
+    if result.shape != truth.shape:
+        raise ValueError(f"both clips must have one shape, got {result.shape} and {truth.shape}")
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for name, clip in (("result", result), ("truth", truth)):
@@ -60,11 +62,6 @@ def vmaf(result: NDArray[Any], truth: NDArray[Any]) -> float:
     if len(log["frames"]) != n:
         raise RuntimeError(f"libvmaf must score {n} frames, it scored {len(log['frames'])}")
     return float(log["pooled_metrics"]["vmaf"]["mean"])
-
-
-def all_three(result: NDArray[Any], truth: NDArray[Any], prefix: str = "") -> dict[str, float]:
-    """PSNR, SSIM and VMAF under their names, with a word before them."""
-    return {f"{prefix}{name}": measure(result, truth) for name, measure in MEASURES.items()}
 
 
 def misplaced(result: NDArray[Any], truth: NDArray[Any]) -> tuple[int, int, int] | None:

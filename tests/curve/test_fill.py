@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from videorestore.curve.count import count_missing
-from videorestore.curve.fill import _hideouts, _neighbourhoods, curve_score, fill, upsample
+from videorestore.curve.fill import _hideouts, _neighbourhoods, fill, upsample
 from videorestore.curve.fit import fit_curve
 from videorestore.errors import InputError
 
@@ -76,13 +76,6 @@ def test_count_is_not_biased(pan):
 def test_count_wants_a_gap_inside(pan):
     with pytest.raises(InputError):
         count_missing(pan, len(pan) - 1)
-
-
-def test_score_tells_a_curve_from_scattered_frames(pan):
-    rng = np.random.default_rng(0)
-    assert curve_score(pan)["score"] > 0.6
-    assert curve_score(pan[rng.permutation(len(pan))])["score"] < curve_score(pan)["score"]
-    assert curve_score(pan)["psnr"] > 30
 
 
 def test_positions_rise_and_noise_is_known(pan):

@@ -139,44 +139,6 @@ def upsample(
     return made, sd
 
 
-def curve_score(frames: Any, *, hidden: int = 8, fit: CurveFit | None = None) -> dict[str, float]:
-    """How well the shot lies on a curve: hidden frames predicted by the curve alone.
-
-    Returns
-    -------
-    dict
-        ``psnr`` of the hidden frames (against what is there, noise included), and ``score`` from 0 to 1: the share
-        of the change between neighbours that a straight line misses and the curve explains or at least bears; 0.5
-        means as good as the mean of the two neighbours.
-    """
-    n = len(frames)
-    if n < 6:
-        raise InputError(
-            f"at least 6 frames are needed to see whether they lie on a curve, got {n}; give more."
-        )
-    if fit is None:
-        fit = fit_curve(frames)
-    pick = np.unique(np.linspace(1, len(fit.rows) - 2, min(hidden, len(fit.rows) - 2)).astype(int))
-    own = np.zeros(len(pick))
-    line = np.zeros(len(pick))
-    values = 0
-    rows = np.asarray(fit.model.fit_.rows)
-    pick = pick[np.isin(pick, rows)] if np.isin(pick, rows).any() else rows[1:-1]
-    own, line = own[: len(pick)], line[: len(pick)]
-    at = np.searchsorted(rows, pick)
-    for _, _, block, columns in fit.strips(frames):
-        mean, _ = fit.model._posterior.leave_one_out(block, columns)
-        own += np.square(mean[at] - block[pick], dtype=np.float64).sum(axis=1)
-        straight = (block[np.maximum(pick - 1, 0)] + block[np.minimum(pick + 1, len(block) - 1)]) / 2
-        line += np.square(straight - block[pick], dtype=np.float64).sum(axis=1)
-        values += block.shape[1]
-    error, straight_error = own.mean() / values, line.mean() / values
-    psnr = float(min(99.0, 10 * np.log10(255.0**2 / max(error, 1e-6))))
-    # White noise alone makes the line's error 1.5 sigma^2 and a good curve's little more than sigma^2.
-    score = straight_error / (straight_error + error) if error + straight_error > 0 else 1.0
-    return {"psnr": psnr, "score": float(np.clip(score, 0, 1))}
-
-
 def _runs(numbers: _Ints) -> list[_Ints]:
     """Runs of consecutive numbers."""
     return np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from videorestore.errors import InputError, NumericalError
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
-Method = Literal["lbfgs", "scg"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
