@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class Desk:
     def __init__(self, here: Callable[..., Any], elsewhere: Callable[..., Any], others: int) -> None:
         self._here, self._elsewhere = here, elsewhere
         self._ready: deque[Task] = deque()
-        self._finished: deque[Task] = deque()
+        self._finished: list[Task] = []
         self._change = threading.Condition()
         self._closed = False
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(others)]
@@ -111,16 +111,14 @@ class Desk:
         with self._change:
             self._change.wait_for(lambda: self._finished)
 
-    def collect(self) -> list[Task]:
-        """What was finished since the last time; the error of one of them is raised, after all that went well."""
+    def collect(self) -> Iterator[Task]:
+        """What was finished since the last time; then the error of one of them is raised."""
         with self._change:
-            good = [task for task in self._finished if task.error is None]
-            self._finished = deque(task for task in self._finished if task.error is not None)
-        if not good and self._finished:
-            error = self._finished[0].error
-            assert error is not None
-            raise error
-        return good
+            found, self._finished = self._finished, []
+        yield from (task for task in found if task.error is None)
+        for task in found:
+            if task.error is not None:
+                raise task.error
 
     def result(self, task: Task) -> Any:
         """The value of a call, waiting for it; one that was lost with a worker is done here."""
