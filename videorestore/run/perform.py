@@ -101,7 +101,7 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
         with (
             memory.Watch() as watch,
             workers.threads(1 if options.jobs == 1 else 0),
-            memory.holding_freed(_easy(options)),
+            memory.holding_freed(not _tight(options)),
         ):
             if output is None:
                 outcome = _in_memory(verb, plan, source, options, progress, started)
@@ -224,7 +224,7 @@ def _file_to_file(
         else:
             try:
                 with (
-                    workers.Crew(_early(source, options), _easy(options)) as crew,
+                    workers.Crew(_early(source, options), not _tight(options)) as crew,
                     workers.threads(1 if crew.others else 0),
                     helped_by(crew.in_order),
                 ):
@@ -316,20 +316,19 @@ def _processes(work: Work, options: Common, pieces: int) -> int:
     return int(max(1, min(asked, pieces, fitting)))
 
 
-def _easy(options: Common) -> bool:
-    """Memory is not short, as far as the user says."""
-    return not 0 < options.max_memory < EASY_MEMORY
-
-
 def _early(source: str, options: Common) -> int:
     """How many workers to start before the plan is known: none for small files, which one process may do alone.
 
     With a cluster they only help to look through the clip.
     """
     small = os.path.isfile(source) and os.path.getsize(source) < WORTH_WORKERS
-    if small or not _easy(options):
+    if small or _tight(options):
         return 0
     return options.jobs or workers.cores()
+
+
+def _tight(options: Common) -> bool:
+    return 0 < options.max_memory < EASY_MEMORY
 
 
 def _memory_need(work: Work, jobs: int) -> int:
@@ -368,7 +367,7 @@ def _make_all(
     done = total - sum(counts[k] for k in todo)
     progress(work.verb, done, total)
     jobs = _processes(work, options, len(todo))
-    crew = workers.Crew(0 if options.cluster is not None else jobs, _easy(options))
+    crew = workers.Crew(0 if options.cluster is not None else jobs, not _tight(options))
 
     def here(assignment: piecework.Assignment, number: int) -> int:
         if source is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -78,7 +79,8 @@ def alone(function: Callable[..., Any], *args: Any) -> Any:
 def _in_crew(hold: bool, function: Callable[..., Any], *args: Any) -> Any:
     """Run in a worker that belongs to this run only."""
     _serve(os.getppid())
-    hold_freed(hold)
+    if hold:
+        _hold_freed()
     return alone(function, *args)
 
 
@@ -98,6 +100,15 @@ def _serve(parent: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if parent > 1:
         threading.Thread(target=watch, daemon=True).start()
+
+
+@cache
+def _hold_freed() -> None:
+    """Keep what is freed, and do not let loky take it for a leak, for which it would end this process."""
+    from joblib.externals.loky import process_executor
+
+    hold_freed()
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
 class Crew:
