@@ -195,7 +195,7 @@ def limits(folder: Path, quick: bool) -> list[dict[str, Any]]:
     if not quick:
         cases += [
             ("denoise", 3840, 2160, 4, FAST, 3000),
-            ("restore", 1920, 1080, 6, FAST, 2300),
+            ("restore", 1280, 720, 6, FAST, 1700),
             ("upsample", 1920, 1080, 4, ("--factor", "2", *FAST), 4000),
             ("denoise", 640, 480, 200, ("--model", "curve"), 1000),
         ]
