@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,36 @@ def killed_after(clip, output, pieces):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return folder
+
+
+def workers_of(pid):
+    """Processes that make pieces for another one."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            try:
+                if b"LokyProcess" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are found by /proc")
+def test_a_worker_is_killed_and_the_run_goes_on(clip, undisturbed, tmp_path):
+    output = tmp_path / "out.mkv"
+    folder = tmp_path / "out.mkv.work"
+    process = subprocess.Popen(
+        command(clip, output, "--jobs", "2"), cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: process.poll() is not None or (list(folder.glob("0*.json")) and workers_of(process.pid)))
+    victims = workers_of(process.pid)
+    for victim in victims:
+        os.kill(victim, signal.SIGKILL)
+    errors = process.communicate()[1]
+    assert len(victims) == 1 and process.returncode == 0, errors
+    assert np.array_equal(np.asarray(read(output).frames), undisturbed)
+    assert not folder.exists()
 
 
 def test_torn_pieces_are_made_again(clip, undisturbed, tmp_path):

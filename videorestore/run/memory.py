@@ -3,16 +3,51 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from videorestore.errors import MediaWriteError
 from videorestore.tasks.work import OutputShape
 
 PARENT = 320 << 20
-"""Bytes of the process that plans and hands out pieces, while others make them."""
+"""Bytes of the process that plans and hands out pieces, besides those that it makes itself."""
+
+HOLDING = {-3: 64 << 20, -1: 512 << 20, -2: 64 << 20}
+USUAL = {-3: 32 << 20, -1: 64 << 20, -2: 128 << 10}
+"""glibc's M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_TOP_PAD: blocks up to the first size stay in the process when they are
+freed, up to the second at the end of its memory, which grows by the third; and what it comes to by itself."""
+
+
+def hold_freed(hold: bool = True) -> None:
+    """Let this process keep memory that it frees, for the next frames, instead of giving it back each time.
+
+    The system clears every page that it hands out, which is a tenth of the time of a run. Nothing happens where the C
+    library is not glibc.
+    """
+    with contextlib.suppress(OSError, AttributeError, ValueError, TypeError):
+        if os.confstr("CS_GNU_LIBC_VERSION"):
+            library = ctypes.CDLL(None)
+            for name, value in (HOLDING if hold else USUAL).items():
+                library.mallopt(name, value)
+            if not hold:
+                library.malloc_trim(0)
+
+
+@contextlib.contextmanager
+def holding_freed(hold: bool) -> Iterator[None]:
+    """`hold_freed` for a while, if at all."""
+    if not hold:
+        yield
+        return
+    hold_freed()
+    try:
+        yield
+    finally:
+        hold_freed(False)
 
 
 def available() -> int:

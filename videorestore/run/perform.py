@@ -49,7 +49,7 @@ DENOISING = "denoise", "restore"
 """Verbs that most likely need the denoiser's kernels."""
 
 EASY_MEMORY = 4 << 30
-"""With less memory than this the plan decides first how many workers there may be."""
+"""With less memory than this the plan decides first how many workers there may be, and what is freed is given back."""
 
 ROOMY = 1 << 30
 """Bytes for each of two workers, below which one that has all of the memory does better."""
@@ -102,7 +102,11 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     else:
         plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
         # One job is one core: without a number all threads of all libraries help.
-        with memory.Watch() as watch, workers.threads(1 if options.jobs == 1 else 0):
+        with (
+            memory.Watch() as watch,
+            workers.threads(1 if options.jobs == 1 else 0),
+            memory.holding_freed(not _tight(options)),
+        ):
             if output is None:
                 outcome = _in_memory(verb, plan, source, options, progress, started)
             elif not isinstance(source, str):
@@ -225,7 +229,8 @@ def _file_to_file(
             try:
                 with (
                     compiled_ahead(verb in DENOISING and options.jobs != 1 and not _tight(options)),
-                    workers.Crew(_early(source, options)) as crew,
+                    workers.Crew(_early(source, options), not _tight(options)) as crew,
+                    workers.threads(1 if crew.others else 0),
                     helped_by(crew.in_order),
                 ):
                     if options.cluster is None:
@@ -310,7 +315,7 @@ def _share(options: Common) -> int:
 def _processes(work: Work, options: Common, pieces: int) -> int:
     """How many processes may work at once: as asked, as many as there are cores, as memory allows."""
     asked = options.jobs or workers.cores()
-    # A single worker is this process itself; several stand beside it.
+    # One of them is this process itself, which holds the plan besides.
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
     return int(max(1, min(asked, pieces, fitting)))
@@ -367,16 +372,18 @@ def _make_all(
     done = total - sum(counts[k] for k in todo)
     progress(work.verb, done, total)
     jobs = _processes(work, options, len(todo))
-    crew = workers.Crew(0 if options.cluster is not None else jobs)
+    crew = workers.Crew(0 if options.cluster is not None else jobs, not _tight(options))
+
+    def here(assignment: piecework.Assignment, number: int) -> int:
+        if source is None:
+            return piecework.make_piece(assignment, number)
+        return piecework.store_piece(assignment, work, source, number)
+
     if options.cluster is not None:
         stream = cluster.spread(assignment, todo, folder, options.cluster)
-    elif jobs > 1:
-        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo])
-    elif source is None:
-        stream = (piecework.make_piece(assignment, k) for k in todo)
     else:
-        stream = (piecework.store_piece(assignment, work, source, k) for k in todo)
-    with crew:
+        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
+    with crew, workers.threads(1 if crew.others else 0):
         for frames in stream:
             done += frames
             progress(work.verb, done, total)

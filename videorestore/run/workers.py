@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import islice
 from typing import Any
 
 from videorestore.errors import VideoRestoreError
+from videorestore.run.desk import Desk, Task
+from videorestore.run.memory import hold_freed
 
 TRIES = 3
 """How often a piece is given out before its failure counts."""
@@ -24,7 +26,7 @@ IDLE = 300
 WATCH = 0.25
 """Seconds between two looks at whether the parent is still there."""
 
-AHEAD = 6
+AHEAD = 8
 """Most things that are given out before the first of them is back, where they are large."""
 
 
@@ -76,9 +78,11 @@ def alone(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _in_crew(function: Callable[..., Any], *args: Any) -> Any:
+def _in_crew(hold: bool, function: Callable[..., Any], *args: Any) -> Any:
     """Run in a worker that belongs to this run only."""
     serve()
+    if hold:
+        _hold_freed()
     return alone(function, *args)
 
 
@@ -101,19 +105,31 @@ def serve() -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-class Crew:
-    """Processes of this machine that do what one process would do alone, each with one thread.
+@cache
+def _hold_freed() -> None:
+    """Keep what is freed, and do not let loky take it for a leak, for which it would end this process."""
+    from joblib.externals.loky import process_executor
 
-    They start when they get something to do, and stay for the next run of the same program.
+    hold_freed()
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
+
+
+class Crew:
+    """This process and others beside it that do what one would do alone, each with one thread.
+
+    The others start when they get something to do, and stay for the next run of the same program.
 
     Parameters
     ----------
     jobs : int
-        How many; fewer than 2 are none.
+        How many work at once, this process among them; fewer than 2 are this process alone.
+    hold : bool
+        The others keep the memory that they free, see `videorestore.run.memory.hold_freed`.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs if jobs > 1 else 0
+    def __init__(self, jobs: int, hold: bool = False) -> None:
+        self.others = max(0, jobs - 1)
+        self._hold = hold
         self._current: Any = None
 
     def __enter__(self) -> Crew:
@@ -129,48 +145,74 @@ class Crew:
 
         # Libraries that read these when they are loaded never start more threads than the one they may use.
         env = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._current = get_reusable_executor(max_workers=self.jobs, timeout=IDLE, env=env)
+        self._current = get_reusable_executor(max_workers=self.others, timeout=IDLE, env=env)
         return self._current
+
+    def _desk(self, function: Callable[..., Any], here: Callable[..., Any] | None = None) -> Desk:
+        executor = self._executor()
+
+        def elsewhere(*one: Any) -> Any:
+            return executor.submit(_in_crew, self._hold, function, *one).result()
+
+        return Desk(here or function, elsewhere, self.others)
 
     def warm(self) -> None:
         """Let them start and load their libraries while the work is still being planned."""
-        if self.jobs:
+        if self.others:
             executor = self._executor()
-            for _ in range(self.jobs):
-                executor.submit(_in_crew, _load)
+            for _ in range(self.others):
+                executor.submit(_in_crew, self._hold, _load)
 
     def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
 
         Whatever a worker takes with it when it dies is done here.
         """
-        if not self.jobs:
+        if not self.others:
             yield from (function(*one) for one in arguments)
             return
-        executor = self._executor()
-        ahead = min(self.jobs + 1, AHEAD)
-        waiting: deque[tuple[Any, tuple[Any, ...]]] = deque()
-        for one in arguments:
-            waiting.append((_submitted(executor, function, one), one))
-            while len(waiting) > ahead:
-                yield _result(*waiting.popleft(), function)
-        while waiting:
-            yield _result(*waiting.popleft(), function)
+        most = min(2 * self.others + 2, AHEAD)
+        waiting: deque[Task] = deque()
+        with self._desk(function) as desk:
+            for number, one in enumerate(arguments):
+                waiting.append(desk.put(number, one))
+                # Each of the others finds its next one ready; the rest is for this process.
+                while desk.ready > self.others:
+                    desk.help()
+                while len(waiting) > most or (waiting and waiting[0].finished):
+                    yield desk.result(waiting.popleft())
+            while desk.help():
+                pass
+            while waiting:
+                yield desk.result(waiting.popleft())
 
-    def as_done(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Results of ``function(*arguments[k])`` as they come.
+    def as_done(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        here: Callable[..., Any] | None = None,
+    ) -> Iterator[Any]:
+        """Results of ``function(*arguments[k])`` as they come; ``here`` is the same for this process.
 
         A worker that dies is replaced and its piece given out again, up to TRIES times.
         """
+        if not self.others:
+            yield from ((here or function)(*one) for one in arguments)
+            return
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         left = dict(enumerate(arguments))
         for attempt in range(1, TRIES + 1):
-            executor = self._executor()
             try:
-                for k, result in _round(executor, function, left, self.jobs + 1):
-                    left.pop(k)
-                    yield result
+                with self._desk(function, here) as desk:
+                    for k, one in left.items():
+                        desk.put(k, one)
+                    while left:
+                        if not desk.help():
+                            desk.wait()
+                        for task in desk.collect():
+                            left.pop(task.number)
+                            yield task.value
                 return
             except TerminatedWorkerError as error:
                 if attempt == TRIES:
@@ -178,44 +220,6 @@ class Crew:
                         f"every piece must get done, {len(left)} were lost with their workers {TRIES} times; "
                         "lower --jobs or --max-memory (is the memory full?)."
                     ) from error
-
-
-def _submitted(executor: Any, function: Callable[..., Any], one: tuple[Any, ...]) -> Any:
-    """A future, or None where the workers are lost."""
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    try:
-        return executor.submit(_in_crew, function, *one)
-    except BrokenProcessPool:
-        return None
-
-
-def _result(future: Any, one: tuple[Any, ...], function: Callable[..., Any]) -> Any:
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    try:
-        if future is not None:
-            return future.result()
-    except BrokenProcessPool:
-        pass
-    return function(*one)
-
-
-def _round(
-    executor: Any, function: Callable[..., Any], left: dict[int, tuple[Any, ...]], ahead: int
-) -> Iterator[tuple[int, Any]]:
-    """One attempt at all that is left: numbers and results as they come."""
-    from concurrent.futures import FIRST_COMPLETED, wait
-
-    todo = iter(list(left.items()))
-    running: dict[Any, int] = {}
-    while True:
-        for k, args in islice(todo, ahead - len(running)):
-            running[executor.submit(_in_crew, function, *args)] = k
-        if not running:
-            return
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
-            yield running.pop(future), future.result()
 
 
 def _load() -> None:
