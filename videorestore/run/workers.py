@@ -101,8 +101,33 @@ def serve() -> None:
 
     with contextlib.suppress(ValueError):  # tasks run in the main thread, as far as joblib promises anything
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if parent > 1:
         threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C before they are ready to leave it to their parent.
+
+    This process hears it afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Both would open the ears again when they start.
+    import multiprocessing.resource_tracker as first
+
+    from joblib.externals.loky.backend import resource_tracker as second
+
+    first.ensure_running()
+    second.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache
@@ -145,14 +170,17 @@ class Crew:
 
         # Libraries that read these when they are loaded never start more threads than the one they may use.
         env = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._current = get_reusable_executor(max_workers=self.others, timeout=IDLE, env=env)
+        with _deaf():
+            self._current = get_reusable_executor(max_workers=self.others, timeout=IDLE, env=env)
         return self._current
 
     def _desk(self, function: Callable[..., Any], here: Callable[..., Any] | None = None) -> Desk:
         executor = self._executor()
 
         def elsewhere(*one: Any) -> Any:
-            return executor.submit(_in_crew, self._hold, function, *one).result()
+            with _deaf():
+                future = executor.submit(_in_crew, self._hold, function, *one)
+            return future.result()
 
         return Desk(here or function, elsewhere, self.others)
 
@@ -160,8 +188,9 @@ class Crew:
         """Let them start and load their libraries while the work is still being planned."""
         if self.others:
             executor = self._executor()
-            for _ in range(self.others):
-                executor.submit(_in_crew, self._hold, _load)
+            with _deaf():
+                for _ in range(self.others):
+                    executor.submit(_in_crew, self._hold, _load)
 
     def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
