@@ -372,7 +372,11 @@ def _make_all(
     done = total - sum(counts[k] for k in todo)
     progress(work.verb, done, total)
     jobs = _processes(work, options, len(todo))
-    crew = workers.Crew(0 if options.cluster is not None else jobs, not _tight(options))
+    # A curve holds a whole shot: it needs room more than speed.
+    hold = not _tight(options) and "curve" not in getattr(work, "models", ())
+    if not hold:
+        memory.hold_freed(False)
+    crew = workers.Crew(0 if options.cluster is not None else jobs, hold)
 
     def here(assignment: piecework.Assignment, number: int) -> int:
         if source is None:
