@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from videorestore.media.source import Source
@@ -19,7 +20,7 @@ def stated_noise(measured: Noise, sigma: float | None) -> Noise:
     if sigma is None:
         return measured
     if measured.sd > 0 and sigma > 0:
-        return measured.scaled(sigma / measured.sd)
+        return replace(measured.scaled(sigma / measured.sd), assumed=None)
     return Noise.white(sigma)
 
 
@@ -31,7 +32,7 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
     if len(lost) == found.stop - found.start:
         lost = frozenset()
     choice = choose(source, found, options, "denoise", noise, progress)
-    idle = options.strength == 0 or noise.sd <= 0
+    idle = options.strength == 0 or noise.level <= 0
     steps = Steps(
         slots=identity_slots(found),
         noise=None if idle else noise,
@@ -39,7 +40,7 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
         quality=options.quality,
         untouched=lost,
     )
-    findings: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
+    findings: dict[str, Any] = {"noise_sd": round(noise.level, 3)}
     if options.sigma is not None:
         findings["noise"] = None  # stated, not estimated
     return assemble("denoise", source, found, steps, options, choice, budget, findings)
