@@ -79,7 +79,8 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     white = _white([blocks["0"]], None)
     if high[0.3] <= 0.3 and _tilted(flattest(compare(clip, 3, most).get("luma", blocks["luma"]))):
         # Hardly anything is left between neighbours, and farther apart only what a codec leaves.
-        return replace(white, codec=True, assumed=coded_noise(clip, high, c, blocks["luma"], most).assumed)
+        coded = coded_noise(clip, high, c, blocks["luma"], most)
+        return replace(white, codec=True, assumed=coded.assumed, assumed_width=coded.assumed_width)
     return white
 
 

@@ -28,7 +28,8 @@ from videorestore.detect.quiet import quietest_sd
 from videorestore.spatial.noise import LUMA_GAIN, Noise, clipping_table
 
 _OWN_LOSS = 6.0
-"""Standard deviation of a codec's own errors that adds to the noise, per channel (measured at crf 20 to 28)."""
+"""Standard deviation of a strong codec's own errors, which add to the noise, per channel; half of it after a weak one
+(measured at crf 20 to 28)."""
 _LEAST_SEEN = 0.6
 """Differences below this are rounding."""
 _MOST = 75.0
@@ -86,7 +87,12 @@ def coded_noise(clip: FloatArray, high: dict[float, float], c: int, near: Blocks
         sd, low, top = most_of_it, 0.7 * most_of_it, 1.3 * most_of_it
     sd = float(sd)
     # Of what single frames show in their quietest blocks there may be more, as some blocks are frozen or clipped.
-    before = min(_before_the_codec(all_near, everywhere, gain), 2 * most_of_it + 3.0)
+    before, tilt = _before_the_codec(all_near, everywhere, gain)
+    before = min(before, 2 * most_of_it + 3.0)
+    strength = _strength(before, tilt)
+    assumed = float(np.hypot(before, (0.5 + 0.5 * strength) * _OWN_LOSS))
+    if sd > assumed:
+        assumed = float(np.sqrt(sd * assumed))
     return Noise(
         sd=sd,
         low=max(float(low), 0.0),
@@ -99,7 +105,8 @@ def coded_noise(clip: FloatArray, high: dict[float, float], c: int, near: Blocks
             everywhere, [compared[str(q)].level for q in range(c) if compared], max(sd, before), gain
         ),
         codec=True,
-        assumed=float(np.hypot(before, _OWN_LOSS)),
+        assumed=assumed,
+        assumed_width=3.0 + 7.0 * strength + 0.05 * assumed,
     )
 
 
@@ -126,14 +133,14 @@ class _Bands:
         return float(np.clip(self.high / max(self.highest, 0.5 * _LEAST_SEEN), 1.0, 3.0))
 
 
-def _before_the_codec(near: Blocks, far: Blocks, gain: float) -> float:
-    """Standard deviation that the noise had, from differences of frames next to each other and farther apart.
+def _before_the_codec(near: Blocks, far: Blocks, gain: float) -> tuple[float, float]:
+    """Standard deviation that the noise had, from differences of frames next to each other and farther apart; the tilt.
 
     The middle frequencies of the far ones hold most of it, but motion as well; three bounds keep that out: what the
     near ones have, raised by their tilt and by how much is frozen in them; what the highest frequencies have, where
     the picture has least; and what a codec of any usual strength could have tilted so much.
     """
-    sd = 0.0
+    sd, tilt = 0.0, 0.0
     for _ in range(3):
         one, two = (_Bands.of(_unclipped(b, sd), gain) for b in (near, far))
         last, tilt = sd, two.tilt - 1.0
@@ -146,7 +153,13 @@ def _before_the_codec(near: Blocks, far: Blocks, gain: float) -> float:
         sd = float(min(sd, max(1.2 * fresh, 11.5 * max(tilt, 0.01) ** -0.55), _MOST))
         if sd < 2 or abs(sd - last) < 0.02 * sd:
             break
-    return sd
+    return sd, 1.0 + tilt
+
+
+def _strength(before: float, tilt: float) -> float:
+    """Of the codec, 0 to 1: by the tilt of the noise that is seen, and strong where none is."""
+    unseen = float(np.clip(2.0 - before / 4.0, 0.0, 1.0))
+    return max(unseen, min((tilt - 1.0) / 0.35, 1.0))
 
 
 def _unclipped(blocks: Blocks, sd: float) -> Blocks:

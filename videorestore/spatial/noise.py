@@ -44,6 +44,8 @@ class Noise:
     assumed : float or None
         Standard deviation that removing the noise had best assume, where that is not ``sd``: a codec hides a part of
         the noise, and adds errors of its own.
+    assumed_width : float
+        Width of the 95 % interval of ``assumed``, which holds what the codec took of the picture.
     """
 
     sd: float
@@ -57,6 +59,7 @@ class Noise:
     codec: bool = False
     monochrome: bool = False
     assumed: float | None = None
+    assumed_width: float = 0.0
 
     @property
     def level(self) -> float:
@@ -85,6 +88,7 @@ class Noise:
             slope=self.slope * f * f,
             per_channel=tuple(v * f for v in self.per_channel),
             assumed=None if self.assumed is None else self.assumed * f,
+            assumed_width=self.assumed_width * f,
         )
 
     def to_remove(self) -> Noise:
@@ -95,8 +99,8 @@ class Noise:
         return replace(
             self,
             sd=level,
-            low=min(self.low, level),
-            high=max(self.high, level),
+            low=max(level - 0.5 * self.assumed_width, 0.0),
+            high=level + 0.5 * self.assumed_width,
             offset=level * level,
             slope=0.0,
             per_channel=(level,) * len(self.per_channel),

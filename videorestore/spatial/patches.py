@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frames
 
-
 _LEAST_VARIANCE = np.float32(0.25)
 """Noise below half a level of 255 counts as that: the Gram matrices of less are singular in single precision."""
 
