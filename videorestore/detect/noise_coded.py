@@ -36,7 +36,7 @@ _MOST = 75.0
 
 
 def coded_noise(clip: FloatArray, high: dict[float, float], c: int, near: Blocks, most: int) -> Noise:
-    """Noise after a codec, by the luma.
+    """Noise after a codec: whether there is any (``sd``), and what to assume of it (``assumed``).
 
     A weak codec leaves white noise: all blocks agree. A strong one freezes it in some blocks and takes its high
     frequencies everywhere; then the middle frequencies of frames farther apart show most of it, and the blocks
@@ -106,7 +106,7 @@ def coded_noise(clip: FloatArray, high: dict[float, float], c: int, near: Blocks
         ),
         codec=True,
         assumed=assumed,
-        assumed_width=3.0 + 7.0 * strength + 0.05 * assumed,
+        assumed_width=3.0 + 7.0 * strength**2 + 0.05 * assumed,
     )
 
 
@@ -136,9 +136,10 @@ class _Bands:
 def _before_the_codec(near: Blocks, far: Blocks, gain: float) -> tuple[float, float]:
     """Standard deviation that the noise had, from differences of frames next to each other and farther apart; the tilt.
 
-    The middle frequencies of the far ones hold most of it, but motion as well; three bounds keep that out: what the
-    near ones have, raised by their tilt and by how much is frozen in them; what the highest frequencies have, where
-    the picture has least; and what a codec of any usual strength could have tilted so much.
+    The middle frequencies of the far ones hold most of it, but motion as well. Bounds keep that out: what the near
+    ones have, raised by their tilt and by how much is frozen in them; what a codec of any usual strength could have
+    tilted so much; and, where motion is seen to grow with the distance, what the highest frequencies have, because
+    the picture has least there.
     """
     sd, tilt = 0.0, 0.0
     for _ in range(3):
@@ -147,10 +148,14 @@ def _before_the_codec(near: Blocks, far: Blocks, gain: float) -> tuple[float, fl
         sd = two.middle * (1.05 + min(0.9 * tilt, 0.6))
         least = 0.5 * _LEAST_SEEN
         fresh, frozen = max(two.highest, least), max(one.highest, least)
-        if max(fresh, frozen) > _LEAST_SEEN:
+        if frozen > _LEAST_SEEN:
             thawed = fresh / frozen if fresh > 1.25 * frozen else 1.0
             sd = min(sd, one.high * one.tilt**1.7 * thawed)
         sd = float(min(sd, max(1.2 * fresh, 11.5 * max(tilt, 0.01) ** -0.55), _MOST))
+        if min(one.middle, fresh, sd) > _LEAST_SEEN:
+            # Noise that thaws does so at all frequencies; motion grows at the middle ones only.
+            moved = two.middle / one.middle * frozen / fresh
+            sd *= min(1.1 * fresh / sd, 1.0) ** float(np.clip((moved - 1.15) / 0.2, 0.0, 1.0))
         if sd < 2 or abs(sd - last) < 0.02 * sd:
             break
     return sd, 1.0 + tilt
