@@ -27,12 +27,13 @@ def stated_noise(measured: Noise, sigma: float | None) -> Noise:
 def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``denoise``: noise level, model, pieces."""
     found = scan(source, options.span, progress)
-    noise = stated_noise(found.noise, options.sigma)
+    # Whoever asks for it wants the noise removed that a codec hid, too.
+    noise = stated_noise(found.noise, options.sigma).to_remove()
     lost = found.lost
     if len(lost) == found.stop - found.start:
         lost = frozenset()
     choice = choose(source, found, options, "denoise", noise, progress)
-    idle = options.strength == 0 or noise.level <= 0
+    idle = options.strength == 0 or noise.sd <= 0
     steps = Steps(
         slots=identity_slots(found),
         noise=None if idle else noise,
@@ -40,7 +41,7 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
         quality=options.quality,
         untouched=lost,
     )
-    findings: dict[str, Any] = {"noise_sd": round(noise.level, 3)}
+    findings: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
     if options.sigma is not None:
         findings["noise"] = None  # stated, not estimated
     return assemble("denoise", source, found, steps, options, choice, budget, findings)
