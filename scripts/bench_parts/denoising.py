@@ -244,8 +244,8 @@ def _vague(s: float, method: int = 2) -> str:
 class Filter:
     """A filter with one strength to search and variants to try at that strength.
 
-    ``frames``: of a slow filter that looks at one frame at a time, the search sees so many; its best setting is then
-    applied to all.
+    ``frames``: of a slow filter that looks at one frame or its next neighbours, the search sees so many; its best
+    setting is then applied to all.
     """
 
     chain: Callable[..., str]
@@ -257,11 +257,12 @@ class Filter:
 
 FILTERS: dict[str, Filter] = {
     "hqdn3d": Filter(_hqdn3d, lambda s: 0.6 * s, "yuv444p", ({"ratio": 0.75}, {"ratio": 3.0})),
-    "nlmeans": Filter(_nlmeans, lambda s: 0.45 * s, "yuv444p", ({"p": 5}, {"r": 11})),
+    "nlmeans": Filter(_nlmeans, lambda s: 0.45 * s, "yuv444p", ({"p": 5}, {"r": 11}), frames=3),
     "atadenoise": Filter(_atadenoise, lambda s: 0.25 * s, "yuv444p", ({"frames": 5},)),
-    "fftdnoiz": Filter(_fftdnoiz, lambda s: 0.8 * s, "yuv444p", ({"block": 16},)),
+    # It looks at one frame before and one after. Its sigma is about three times that of the noise.
+    "fftdnoiz": Filter(_fftdnoiz, lambda s: 3.0 * s, "yuv444p", ({"block": 16},), frames=4),
     # Its sigma is about five times that of the noise.
-    "bm3d": Filter(_bm3d, lambda s: 5.0 * s, "yuv444p", ({"block": 16, "step": 4},), frames=4),
+    "bm3d": Filter(_bm3d, lambda s: 5.0 * s, "yuv444p", ({"block": 16, "step": 4},), frames=3),
     "vaguedenoiser": Filter(_vague, lambda s: 1.0 * s, "yuv444p", ({"method": 1},)),
 }
 
@@ -306,7 +307,7 @@ def peers(case: Case, sigma: float, names: Iterable[str] = tuple(FILTERS)) -> di
 
 def cases(clips: Iterable[str], quick: bool) -> Iterable[tuple[Case, float]]:
     """Every noisy clip with its nominal sigma; a name that is not ours is a path."""
-    n, limit = (6, (96, 128)) if quick else (8, (112, 144))
+    n, limit = (6, (96, 128)) if quick else (10, (192, 256))
     for name in clips:
         truth = load(name, n, limit)
         title = Path(name).stem
@@ -328,7 +329,7 @@ def ours(case: Case) -> dict[str, Any]:
     n, h, w, _ = case.truth.shape
     frames = case.noisy.astype(np.float32) if case.planes is None else working(case.planes, n, h, w)
     noise = estimate_noise(frames)
-    row: dict[str, Any] = {"sigma found": noise.sd}
+    row: dict[str, Any] = {"sigma found": noise.level}
     for quality in ("fast", "default", "best"):
         before = time.process_time()
         mean, sd = denoise(frames, noise, quality=quality)

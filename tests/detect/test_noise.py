@@ -5,6 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from scipy.fft import dctn, idctn
 
 from videorestore.detect.noise import estimate_noise
 from videorestore.errors import InputError
@@ -95,6 +96,54 @@ def test_frozen_noise_is_still_seen() -> None:
         noisy[t][skip] = noisy[t - 1][skip]
     found = estimate_noise(noisy)
     assert found.codec and 0.75 * 15 < found.sd < 1.25 * 15
+
+
+def quantised(noise: np.ndarray, step: float) -> np.ndarray:
+    """Noise ``(n, h, w)`` as a codec leaves it: coefficients of 8x8 blocks below a step are dropped, fine ones first."""
+    n, h, w = noise.shape
+    blocks = noise.reshape(n, h // 8, 8, w // 8, 8).swapaxes(2, 3)
+    coefficients = dctn(blocks, axes=(3, 4), norm="ortho")
+    limit = step * (0.7 + 0.06 * np.add.outer(np.arange(8), np.arange(8)))
+    kept = np.where(np.abs(coefficients) > limit, coefficients, 0)
+    return np.asarray(idctn(kept, axes=(3, 4), norm="ortho")).swapaxes(2, 3).reshape(n, h, w)
+
+
+@pytest.mark.parametrize(("planted_sd", "step"), [(20, 6.0), (20, 14.0), (30, 20.0)])
+def test_level_to_remove_is_that_before_the_codec(planted_sd: float, step: float) -> None:
+    truth = moving()
+    luma = planted_sd * LUMA_GAIN * np.random.default_rng(4).standard_normal(truth.shape[:3])
+    found = estimate_noise(subsampled(truth) + quantised(luma, step)[..., None])
+    assert found.codec and found.assumed is not None
+    assert 0.8 * planted_sd < found.level < 1.25 * planted_sd
+
+
+def test_more_is_taken_by_a_stronger_codec() -> None:
+    """The less of the fine noise is left the farther lies the level above what is seen, and the wider its interval."""
+    truth = moving()
+    luma = 20 * LUMA_GAIN * np.random.default_rng(4).standard_normal(truth.shape[:3])
+    weak, strong = (
+        estimate_noise(subsampled(truth) + quantised(luma, step)[..., None]) for step in (3.0, 16.0)
+    )
+    assert strong.level / strong.sd > 1.1 * weak.level / weak.sd
+    assert strong.assumed_width > weak.assumed_width
+
+
+def test_a_coded_clip_is_clean_and_yet_has_a_level() -> None:
+    """A codec's own errors are worth removing where one asks for it; nothing says that there is noise."""
+    found = estimate_noise(subsampled(moving()))
+    assert found.codec and found.clean
+    assert 2 < found.level < 9
+
+
+def test_the_noise_to_remove_has_the_level() -> None:
+    noise = Noise(
+        sd=4, low=3, high=5, offset=16, per_channel=(4, 4, 4), assumed=10, assumed_width=4, codec=True
+    )
+    removed = noise.to_remove()
+    assert (removed.sd, removed.low, removed.high, removed.offset, removed.assumed) == (10, 8, 12, 100, None)
+    assert noise.scaled(0.5).level == 5 and noise.scaled(0.5).assumed_width == 2
+    white = Noise.white(7)
+    assert white.to_remove() is white and white.level == 7
 
 
 def test_coded_noise_was_clipped_unless_blocks_are_too_near_to_black() -> None:

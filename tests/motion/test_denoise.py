@@ -190,6 +190,25 @@ def test_hardly_any_noise_changes_hardly_anything() -> None:
 
 
 @pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_hardly_any_noise_on_strong_edges_gives_numbers() -> None:
+    """Groups with contrasts that are thousands of times the noise had singular Gram matrices."""
+    rng = np.random.default_rng(2)
+    frames = (255.0 * (rng.random((4, 40, 48, 3)) > 0.5)).astype(np.float32)
+    for codec in (False, True):
+        mean, sd = denoise(frames, Noise(sd=0.05, low=0.05, high=0.05, offset=0.0025, codec=codec))
+        assert np.isfinite(mean).all() and np.isfinite(sd).all()
+        assert np.abs(mean - frames).max() < 3
+
+
+def test_what_is_assumed_is_removed() -> None:
+    """After a codec the level to remove is not the one that is surely there."""
+    rng = np.random.default_rng(6)
+    frames = (128 + 12 * rng.standard_normal((5, 40, 48, 1))).astype(np.float32)
+    seen = Noise(sd=1, low=1, high=1, offset=1, codec=True)
+    left = [float(denoise(frames, n, quality="fast")[0].std()) for n in (seen, replace(seen, assumed=13.0))]
+    assert left[0] > 8 and left[1] < 5
+
+
 @pytest.mark.parametrize("shape", [(1, 40, 40, 3), (3, 5, 3, 1), (2, 9, 70, 3), (2, 1, 1, 1)])
 def test_any_size_and_number_of_frames(shape: tuple[int, int, int, int]) -> None:
     truth = np.full(shape, 100, np.float32)

@@ -2,8 +2,7 @@
 
 Blocks are compared in the cosine domain. High frequencies carry little picture; blocks that are flat at low
 frequencies are preferred, so that aliased texture does not count as noise. Noise that went through a lossy codec
-is told by its smooth chroma or its missing high frequencies, and is measured at middle frequencies, between frames
-farther apart, because skipped blocks repeat the noise of the frame before.
+is told by its smooth chroma or its missing high frequencies; :mod:`videorestore.detect.noise_coded` measures it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from videorestore.detect.noise_blocks import (
     quantile_variance,
     spreads,
 )
-from videorestore.detect.quiet import quietest_sd
+from videorestore.detect.noise_coded import coded_noise
 from videorestore.errors import InputError
 from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
@@ -69,15 +68,27 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     if c == 3:
         chroma = to_planes(clip[n // 2], basis=LUMA_CHROMA)[1:]
         if find_grid(chroma, high[0.3]) is not None:
-            return _coded(clip, high, c, blocks["luma"], most)
+            return coded_noise(clip, high, c, blocks["luma"], most)
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
             return _white([blocks[str(q)] for q in range(3)], sd_chroma)
-        return _coded(clip, high, c, blocks["luma"], most)
+        return coded_noise(clip, high, c, blocks["luma"], most)
     tilted = quantile_variance(flat.highest, N_HIGHEST) < 0.5 * quantile_variance(flat.middle, N_MIDDLE)
     if tilted and high[0.3] > 0.3:
-        return _coded(clip, high, c, blocks["luma"], most)
-    return _white([blocks["0"]], None)
+        return coded_noise(clip, high, c, blocks["luma"], most)
+    white = _white([blocks["0"]], None)
+    if high[0.3] <= 0.3 and _tilted(flattest(compare(clip, 3, most).get("luma", blocks["luma"]))):
+        # Hardly anything is left between neighbours, and farther apart only what a codec leaves.
+        coded = coded_noise(clip, high, c, blocks["luma"], most)
+        return replace(white, codec=True, assumed=coded.assumed, assumed_width=coded.assumed_width)
+    return white
+
+
+def _tilted(parts: list[Blocks]) -> bool:
+    """Whether the highest frequencies of the differences are weak, as a codec makes them; chance does not."""
+    flat = joined(parts)
+    middle = quantile_variance(flat.middle, N_MIDDLE, 0.5)
+    return bool(quantile_variance(flat.highest, N_HIGHEST, 0.5) < 0.5 * middle)
 
 
 def _from_differences(blocks: dict[str, Blocks], about: float) -> float:
@@ -202,114 +213,6 @@ def _was_clipped(channels: list[Blocks], offset: float, slope: float) -> bool:
     if len(ratio) < 5:
         return True
     return bool(0.4 < np.median(ratio) < 1.6)
-
-
-def _coded(clip: FloatArray, high: dict[float, float], c: int, near: Blocks, most: int) -> Noise:
-    """Noise after a codec, by the luma.
-
-    A weak codec leaves white noise: all blocks agree. A strong one freezes it in some blocks and takes its high
-    frequencies everywhere; then the middle frequencies of frames farther apart show most of it, and the blocks
-    that are fresh still agree with each other, while texture has a long tail.
-    """
-    gain = LUMA_GAIN if c == 3 else 1.0
-    compared = compare(clip, 3, most)
-    far = compared.get("luma", near)
-    flat = joined(flattest(near))
-    lightly = quantile_variance(flat.highest, N_HIGHEST) > 0.6 * quantile_variance(flat.high, N_HIGH)
-    everywhere = far
-    if lightly:
-        # White or nearly so: then the flattest blocks, dark and bright ones, have less of it because it was clipped.
-        near, far = (_central(b, high[0.5]) for b in (near, far))
-        high = spreads(near, gain)
-    far_high = spreads(far, gain)
-    middle = [
-        float(np.sqrt(quantile_variance(joined(flattest(b)).middle, N_MIDDLE, 0.5)) / gain)
-        for b in (near, far)
-    ]
-    # Either most blocks have the same noise at all frequencies, or even the quietest have nearly as much of it, or
-    # the highest frequencies are still there: then hardly any block can be frozen.
-    agree = (high[0.5] < 1.12 * high[0.3] and middle[0] < 1.35 * high[0.5]) or high[0.3] < 1.3 * high[0.05]
-    partly = not agree and lightly and high[0.3] > 3.0
-    agree = agree or partly
-    fresh = far_high[0.5] < 1.7 * far_high[0.3] and far_high[0.8] < 2.4 * far_high[0.5]
-    if not agree and fresh and far_high[0.3] > 3.0:
-        if middle[1] > 1.6 * middle[0] and high[0.3] > 0.5 * far_high[0.3]:
-            # Motion is in the far differences, and not all is frozen in the near ones.
-            sd = min(middle[1], high[0.3] + high[0.5])
-        else:
-            # The more the codec took of the high frequencies, the more blocks are frozen and seem to have less.
-            taken = min(middle[1] / far_high[0.5], 1.6)
-            sd = far_high[0.5] * taken * float(np.clip(0.2 + 0.8 * taken, 1.0, 1.2))
-        low, top = 0.7 * sd, 1.3 * sd
-    else:
-        sd = high[0.3] if agree else min(high[0.3], 2 * high[0.05])
-        if partly:
-            # Some frozen blocks in the near differences, some motion in the far ones.
-            sd = float(np.sqrt(sd * max(far_high[0.3], sd)))
-        if lightly and agree:
-            # Texture that moves fast is least in the highest frequencies; the noise has lost little there.
-            highest = max(quantile_variance(joined(flattest(b)).highest, N_HIGHEST) for b in (near, far))
-            sd = min(sd, 1.05 * float(np.sqrt(highest)) / gain)
-        low, top = 0.93 * sd - 0.2 if agree else 0.95 * high[0.05], 1.07 * sd + 0.2
-    most_of_it = _in_single_frames(clip, flat, gain)
-    if sd > most_of_it:
-        sd, low, top = most_of_it, 0.7 * most_of_it, 1.3 * most_of_it
-    sd = float(sd)
-    return Noise(
-        sd=sd,
-        low=max(float(low), 0.0),
-        high=float(top),
-        offset=sd * sd,
-        slope=0.0,
-        per_channel=(sd,) * c,
-        trustworthy=bool(agree or fresh),
-        clipped=_coded_clipped(everywhere, [compared[str(q)].level for q in range(c) if compared], sd, gain),
-        codec=True,
-    )
-
-
-def _in_single_frames(clip: FloatArray, flat: Blocks, gain: float) -> float:
-    """What frames by themselves allow for: a block holds at least its noise, however badly motion was followed.
-
-    The quietest of the flat blocks say so at middle frequencies, which a codec keeps: some of them are frozen, so there
-    may be more of it than they show, unless blocks differ much, which is texture, or it is too strong to freeze. Where the codec kept the high
-    frequencies, these say it better, because the picture has less there.
-    """
-    middle, usual = (
-        float(np.sqrt(quantile_variance(flat.still_middle, N_MIDDLE, share))) / gain for share in (0.1, 0.5)
-    )
-    fine = quietest_sd(clip)
-    if fine > 0.5 * middle:
-        return 1.5 * fine
-    texture = usual / max(middle, 1e-6)
-    return min(float(np.clip(3.7 - texture, 1.0, 1.7)) * middle, middle + 6.0)
-
-
-def _central(blocks: Blocks, sd: float) -> Blocks:
-    """Those away from 0 and 255, where noise is hardly clipped, unless they are few."""
-    central = np.abs(blocks.level - 127.5) < 127.5 - min(1.5 * sd, 90.0)
-    return blocks.take(central) if central.sum() >= max(30, 0.2 * len(central)) else blocks
-
-
-def _coded_clipped(luma: Blocks, levels: list[NDArray[np.float64]], sd: float, gain: float) -> bool:
-    """The same question as :func:`_was_clipped`, after a codec: yes unless something speaks against it.
-
-    The mean of clipped noise stays 0.4 sd away from 0 and 255, whatever a codec makes of the noise itself. Blocks
-    nearer to them, in any channel (``levels``), were never noisy: bars, or blacks that were cut after the noise.
-    """
-    if sd < 4:
-        return False
-    for level in levels:
-        margin = np.minimum(level, 255 - level)
-        if (margin < 0.25 * sd).sum() > max(2, 0.15 * (margin < sd).sum()):
-            return False
-    _, mean, variance = clipping_table(sd * sd, 0.0)
-    share = np.interp(luma.level, mean, variance / (sd * sd))
-    zone = (share > 0.1) & (share < 0.7)
-    if zone.sum() < 10:
-        return True
-    ratio = luma.middle[zone] / (share[zone] * (sd * gain) ** 2)
-    return bool(np.median(ratio) < 1.5)
 
 
 def _from_one_frame(clip: FloatArray) -> Noise:

@@ -73,7 +73,7 @@ class _Preset:
 
 _PRESETS: dict[str, _Preset] = {
     "fast": _Preset(temporal=3, step=2, passes=0, groups=Groups()),
-    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=12, reach=4)),
+    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=6, cover=2, reach=5)),
     "best": _Preset(temporal=5, step=2, passes=2, groups=Groups(size=64, own=12, cover=2, reach=5)),
 }
 
@@ -136,13 +136,13 @@ def denoise(
         luma = (clip @ LUMA)[..., None]
         mean, sd = denoise(luma, noise, quality=quality, strength=strength, start=start, stop=stop)
         return wanted + (mean - luma[start:stop]), np.repeat(sd, 3, axis=-1)
-    assumed = noise.scaled(strength * (_CODED if noise.codec else 1.0))
+    assumed = noise.to_remove().scaled(strength * (_CODED if noise.codec else 1.0))
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
     mean, sd = _denoise(clip[first:last], assumed, preset, start - first, stop - first)
     if noise.clipped:
-        mean = noise.unclip(mean)
+        mean = noise.to_remove().unclip(mean)
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 

@@ -23,13 +23,13 @@ Flows = NDArray[np.float32]
 BOX = (7, 7)
 _ALLOWANCE = np.float32(1.0)
 """Misfit of two pilots of the same picture, in units of the pilot's own variance."""
-_SEVERITY, _LUMA_SEVERITY = 8.0, 1.2
+_SEVERITY, _LUMA_SEVERITY = 8.0, 1.6
 """Pilots show only a part of what differs: their misfit counts so many times. Luma alone shows most of it."""
 _REST_FACTOR, _REST_MARGIN = 1.15, 0.01
 """A place counts as resting where its misfit is less than so many times that of the motion, and so much noise."""
-_MOVING_TRUST, _LUMA_TRUST = 0.3, 0.6
-"""How far patches take the mean along motion for data where all moves; 1 where all rests. In colour, and in luma."""
-_INDEPENDENT = 1.0
+_MOVING_TRUST = 0.3
+"""How far patches take the mean along motion for data where all moves; 1 where all rests."""
+_INDEPENDENT = 1.2
 """Mean squared difference of noise from which on it counts as independent, in units of its variance: warping
 smooths, and the level is seldom underestimated after a codec."""
 _CHROMA_BOX = (5, 5)
@@ -118,7 +118,7 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
     noisy, smooth, level = pictures.noisy, pictures.pilot, pictures.level[t]
     allowance = _ALLOWANCE * pictures.doubt[t]
     n, h, w, c = noisy.shape
-    severity, moving = (_LUMA_SEVERITY, _LUMA_TRUST) if c == 1 else (_SEVERITY, _MOVING_TRUST)
+    severity, moving = _LUMA_SEVERITY if c == 1 else _SEVERITY, _MOVING_TRUST
     total = noisy[t].copy()
     mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
     tied, resting = np.zeros((h, w), np.float32), np.zeros((h, w), np.float32)

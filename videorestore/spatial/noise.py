@@ -41,6 +41,11 @@ class Noise:
         The noise went through a lossy codec: chroma is smooth, flat blocks are frozen.
     monochrome : bool
         The clip is black and white though it is stored in colour: all channels carry the same noise.
+    assumed : float or None
+        Standard deviation that removing the noise had best assume, where that is not ``sd``: a codec hides a part of
+        the noise, and adds errors of its own.
+    assumed_width : float
+        Width of the 95 % interval of ``assumed``, which holds what the codec took of the picture.
     """
 
     sd: float
@@ -53,6 +58,13 @@ class Noise:
     clipped: bool = False
     codec: bool = False
     monochrome: bool = False
+    assumed: float | None = None
+    assumed_width: float = 0.0
+
+    @property
+    def level(self) -> float:
+        """Standard deviation to remove."""
+        return self.sd if self.assumed is None else self.assumed
 
     @property
     def clean(self) -> bool:
@@ -75,6 +87,24 @@ class Noise:
             offset=self.offset * f * f,
             slope=self.slope * f * f,
             per_channel=tuple(v * f for v in self.per_channel),
+            assumed=None if self.assumed is None else self.assumed * f,
+            assumed_width=self.assumed_width * f,
+        )
+
+    def to_remove(self) -> Noise:
+        """The same noise with ``level`` for its standard deviation, as a denoiser takes it."""
+        if self.assumed is None:
+            return self
+        level = self.assumed
+        return replace(
+            self,
+            sd=level,
+            low=max(level - 0.5 * self.assumed_width, 0.0),
+            high=level + 0.5 * self.assumed_width,
+            offset=level * level,
+            slope=0.0,
+            per_channel=(level,) * len(self.per_channel),
+            assumed=None,
         )
 
     def variance(self, signal: FloatArray) -> FloatArray:

@@ -15,6 +15,9 @@ from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
 from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frame
 
+_LEAST_VARIANCE = np.float32(0.25)
+"""Noise below half a level of 255 counts as that: the Gram matrices of less are singular in single precision."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
@@ -71,6 +74,7 @@ def restore_patches(
         Each frame depends on the frames within ``groups.reach`` of it only.
     """
     _, c, h, w = noisy.shape
+    variance = np.maximum(variance, _LEAST_VARIANCE)
     luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, LANES)), mode="edge")
     edge = np.kaiser(PATCH, 2.0)
     mean = np.empty((stop - start, c, h, w), np.float32)

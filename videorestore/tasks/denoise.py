@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from videorestore.media.source import Source
@@ -19,14 +20,15 @@ def stated_noise(measured: Noise, sigma: float | None) -> Noise:
     if sigma is None:
         return measured
     if measured.sd > 0 and sigma > 0:
-        return measured.scaled(sigma / measured.sd)
+        return replace(measured.scaled(sigma / measured.sd), assumed=None)
     return Noise.white(sigma)
 
 
 def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``denoise``: noise level, model, pieces."""
     found = scan(source, options.span, progress)
-    noise = stated_noise(found.noise, options.sigma)
+    # Whoever asks for it wants the noise removed that a codec hid, too.
+    noise = stated_noise(found.noise, options.sigma).to_remove()
     lost = found.lost
     if len(lost) == found.stop - found.start:
         lost = frozenset()
