@@ -52,6 +52,13 @@ class _Window:
     cache: FlowCache
     curved: bool
     splines: dict[int, Floats] = field(default_factory=dict)
+    scratch: dict[str, Floats] = field(default_factory=dict)
+
+    def space(self, name: str, *shape: int) -> Floats:
+        """An array for one frame after the other: fresh memory costs more than what is written to it."""
+        if name not in self.scratch:
+            self.scratch[name] = np.empty(shape, np.float32)
+        return self.scratch[name]
 
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
@@ -160,22 +167,24 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         track(window.cache, times, after, before, target, curved=window.curved),
     )
     shape = frames.shape[1:]
-    away = np.stack([side.displacement for side in sides])
-    carried = np.empty((2, *shape[:2], 6), np.float32)
-    weight = np.empty((2, *shape[:2]), np.float32)
+    away, carried = window.space("away", 2, *shape[:2], 2), window.space("carried", 2, *shape[:2], 6)
+    weight = window.space("weight", 2, *shape[:2])
     for k, side in enumerate(sides):
+        away[k] = side.displacement
         carry(
             side.whole, side.displacement, side.doubt, side.unrest, side.flow.consistency, side.flow.residual,
             k == 1, carried[k], weight[k],
         )  # fmt: skip
-    sums, support = splat(away, carried, weight)
-    supports = np.concatenate([support, 0.5 * (support[:1] + support[1:])])
-    paths = np.empty((3, *shape[:2], 6), np.float32)
+    sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
+    splat(away, carried, weight, out=(sums, support[:2]))
+    support[2] = support[0] + support[1]
+    paths = window.space("paths", 3, *shape[:2], 6)
     fill(sums[0], support[0], paths[0])
     fill(sums[1], support[1], paths[1])
-    fill(sums[0] + sums[1], 2.0 * supports[2], paths[2])
-    blends = np.empty((3, *shape), np.float32)
-    gaps, costs = np.empty((2, *shape[:2], 3), np.float32)
+    fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
+    support[2] *= np.float32(0.5)
+    blends = window.space("blends", 3, *shape)
+    gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
     still = _standing(window, before)
     look(
@@ -183,8 +192,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         np.float32(share), blends, gaps, costs,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
-    mean, evidence = np.empty(shape, np.float32), np.empty((3, *shape[:2]), np.float32)
-    fuse(costs, supports, paths, blends, gaps, mean, evidence)
+    mean, evidence = np.empty(shape, np.float32), window.space("evidence", 3, *shape[:2])
+    fuse(costs, support, paths, blends, gaps, mean, evidence)
     sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
     return mean, np.repeat(sd[..., None], shape[2], axis=2)
 
