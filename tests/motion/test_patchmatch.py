@@ -53,7 +53,9 @@ def test_pixels_between_the_searched_ones_take_up_what_was_found():
     first = rng.uniform(0, 255, (16, 18, 1)).astype(np.float32)
     second = np.roll(first, (2, 3), axis=(0, 1))
     start, every = np.zeros((16, 18, 2), np.int32), np.ones((16, 18), bool)
-    found, cost, before = search(first[..., 0], second[..., 0], 1, start, every, 2, 4, 8, 4000, np.float32(4.0))
+    found, cost, before = search(
+        first[..., 0], second[..., 0], 1, start, every, 2, 4, 8, 4000, np.float32(4.0)
+    )
     assert (found[6:9, 6:9] == (3, 2)).all() and (cost[6:9, 6:9] == 0).all() and (before[6:9, 6:9] > 4).all()
     # Where the searched ones gain nothing, the others are not even looked at.
     still = search(first[..., 0], first[..., 0], 1, start, every, 2, 4, 8, 4000, np.float32(4.0))
