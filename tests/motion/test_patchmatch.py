@@ -37,13 +37,29 @@ def test_search_never_gets_worse_and_repeats_itself():
     first = rng.uniform(0, 255, (12, 14, 1)).astype(np.float32)
     second = np.roll(first, (2, 3), axis=(0, 1))
     start, every = np.zeros((12, 14, 2), np.int32), np.ones((12, 14), bool)
-    found, cost, before = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, 4000, np.float32(4.0))
-    again = search(first[..., 0], second[..., 0], 1, start, every, 4, 8, 4000, np.float32(4.0))
+    found, cost, before = search(
+        first[..., 0], second[..., 0], 1, start, every, 1, 4, 8, 4000, np.float32(4.0)
+    )
+    again = search(first[..., 0], second[..., 0], 1, start, every, 1, 4, 8, 4000, np.float32(4.0))
     assert (cost <= before).all() and all(np.array_equal(a, b) for a, b in zip((found, cost, before), again))
     assert (found[5:8, 5:8] == (3, 2)).all()
     y, x = np.mgrid[0:12, 0:14]
     assert ((x + found[..., 0] >= 0) & (x + found[..., 0] < 14)).all()
     assert ((y + found[..., 1] >= 0) & (y + found[..., 1] < 12)).all()
+
+
+def test_pixels_between_the_searched_ones_take_up_what_was_found():
+    rng = np.random.default_rng(2)
+    first = rng.uniform(0, 255, (16, 18, 1)).astype(np.float32)
+    second = np.roll(first, (2, 3), axis=(0, 1))
+    start, every = np.zeros((16, 18, 2), np.int32), np.ones((16, 18), bool)
+    found, cost, before = search(
+        first[..., 0], second[..., 0], 1, start, every, 2, 4, 8, 4000, np.float32(4.0)
+    )
+    assert (found[6:9, 6:9] == (3, 2)).all() and (cost[6:9, 6:9] == 0).all() and (before[6:9, 6:9] > 4).all()
+    # Where the searched ones gain nothing, the others are not even looked at.
+    still = search(first[..., 0], first[..., 0], 1, start, every, 2, 4, 8, 4000, np.float32(4.0))
+    assert not still[0].any() and not still[1].any() and not still[2].any()
 
 
 def test_a_small_fast_thing_is_followed():

@@ -42,6 +42,14 @@ def test_a_curve_that_cannot_win_is_not_fitted():
     assert better(result, 0.0) == "motion" and result.psnr("curve") < result.psnr("motion")
 
 
+def test_half_of_the_trial_is_enough_for_a_clear_case():
+    clear, engines = trial(moving=True, error=1.0)
+    assert clear.hidden == 3 and engines["motion"].calls == 1
+    close, engines = trial(moving=False, error=1.0)
+    assert close.hidden == 5 and engines["motion"].calls == 2
+    assert close.squares["motion"] == pytest.approx(close.values)
+
+
 def test_a_curve_that_may_win_is_tried():
     result, engines = trial(moving=False, error=1.0)
     assert not result.bounded and engines["curve"].calls == 1

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.motion._kernels_paths import judge
+from videorestore.motion._kernels_paths import judge, unrest
 from videorestore.motion.patchmatch import seeds
 from videorestore.motion.warp import compose, inside, warp
 
@@ -173,6 +173,7 @@ class FlowCache:
         self._lumas: dict[int, Bytes] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
+        self._unrest: dict[tuple[int, int, int, float], Floats] = {}
         self._locks: dict[tuple[str, int, int], Lock] = {}
         self._guard = Lock()
 
@@ -197,6 +198,22 @@ class FlowCache:
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 
+    def unrest(self, middle: int, one: int, other: int, share: float) -> Floats:
+        """How far a frame differs from the mean of two others along the flows, in levels over 7 x 7 pixels ``(h, w)``.
+
+        ``share`` is the weight of frame ``one``.
+        """
+        if share == 0.5:
+            # The same from both sides, and asked for from both.
+            one, other = min(one, other), max(one, other)
+        key = (middle, one, other, share)
+        if key not in self._unrest:
+            ways = self.flow(middle, one).vectors, self.flow(middle, other).vectors
+            differs = np.empty(self.luma(middle).shape, np.float32)
+            unrest(self.luma(middle), self.luma(one), self.luma(other), *ways, np.float32(share), differs)
+            self._unrest[key] = np.asarray(cv2.blur(differs, _BOX, borderType=cv2.BORDER_REFLECT))
+        return self._unrest[key]
+
     def chain(self, start: int, end: int) -> Floats:
         """Flow ``(h, w, 2)`` from ``start`` to ``end`` by single fast steps, one after the other.
 
@@ -218,6 +235,7 @@ class FlowCache:
             self._fast = {key: value for key, value in self._fast.items() if min(key) >= index}
             self._careful = {key: value for key, value in self._careful.items() if min(key) >= index}
             self._lumas = {key: value for key, value in self._lumas.items() if key >= index}
+            self._unrest = {key: value for key, value in self._unrest.items() if min(key[:3]) >= index}
 
     def _lock(self, kind: str, start: int, end: int) -> Lock:
         with self._guard:

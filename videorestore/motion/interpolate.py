@@ -18,8 +18,9 @@ from videorestore.motion.flow import FlowCache
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
 from videorestore.motion.splat import carry, fill, splat
 from videorestore.motion.spread import Evidence, spread
+from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
 from videorestore.motion.tracks import track
-from videorestore.motion.warp import Floats
+from videorestore.motion.warp import Floats, warp
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
@@ -52,6 +53,59 @@ class _Window:
     cache: FlowCache
     curved: bool
     splines: dict[int, Floats] = field(default_factory=dict)
+    scratch: dict[str, Floats] = field(default_factory=dict)
+    flying: bool = True
+    halves: dict[int, Floats] = field(default_factory=dict)
+    spots: dict[int, list[Place]] = field(default_factory=dict)
+    lifted: dict[int, tuple[_Window, list[Look]] | None] = field(default_factory=dict)
+
+    def space(self, name: str, *shape: int) -> Floats:
+        """An array for one frame after the other: fresh memory costs more than what is written to it."""
+        if name not in self.scratch:
+            self.scratch[name] = np.empty(shape, np.float32)
+        return self.scratch[name]
+
+    def without_sprites(self, before: int) -> tuple[_Window, list[Look]] | None:
+        """The four frames around a moment without what flies through, and that; None where nothing does."""
+        if before not in self.lifted:
+            self.lifted = {before: self._lift(before)}
+        return self.lifted[before]
+
+    def _lift(self, before: int) -> tuple[_Window, list[Look]] | None:
+        low, high = before - 1, before + 3
+        if not self.flying or low < 0 or high > len(self.frames) or not _even(self.times[low:high]):
+            return None
+        spots = [self._stand_out(before), self._stand_out(before + 1)]
+        if not all(spots):
+            return None
+        found = find([self._half(k) for k in range(low, high)], self.cache.flow(before, before + 1), spots)
+        if not found:
+            return None
+        ways = ((before, low), (before, before + 1), (before + 1, before), (before + 1, before + 2))
+        flows = [self.cache.flow(*way) for way in ways]
+        clean, looks = lift_all(self.frames[low:high], found, (flows[0], flows[1], flows[2], flows[3]))
+        cache = FlowCache(clean, seeded=self.cache.seeded, fine=self.cache.fine)
+        inner = _Window(
+            frames=clean, times=self.times[low:high], cache=cache, curved=self.curved, flying=False
+        )
+        return inner, looks
+
+    def _half(self, index: int) -> Floats:
+        if index not in self.halves:
+            self.halves = {k: v for k, v in self.halves.items() if abs(k - index) <= REACH + 1}
+            self.halves[index] = half(self.cache.luma(index))
+        return self.halves[index]
+
+    def _stand_out(self, index: int) -> list[Place]:
+        if index not in self.spots:
+            here = self._half(index)
+            sides = [
+                warp(self._half(k), calm(self.cache.flow(index, k), here.shape), method="linear")
+                for k in (index - 1, index + 1)
+            ]
+            self.spots = {k: v for k, v in self.spots.items() if abs(k - index) <= 1}
+            self.spots[index] = places(here, *sides)
+        return self.spots[index]
 
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
@@ -152,6 +206,12 @@ def _repeated(window: _Window, end: int, target: float) -> tuple[Floats, Floats]
 
 
 def _between(window: _Window, before: int, target: float) -> tuple[Floats, Floats]:
+    lifted = window.without_sprites(before) if window.curved else None
+    if lifted is not None:
+        inner, looks = lifted
+        mean, sd = _between(inner, 1, target)
+        lay_all(mean, sd, looks, inner.times, target)
+        return mean, sd
     after = before + 1
     times, frames = window.times, window.frames
     share = (target - times[before]) / (times[after] - times[before])
@@ -160,22 +220,24 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         track(window.cache, times, after, before, target, curved=window.curved),
     )
     shape = frames.shape[1:]
-    away = np.stack([side.displacement for side in sides])
-    carried = np.empty((2, *shape[:2], 6), np.float32)
-    weight = np.empty((2, *shape[:2]), np.float32)
+    away, carried = window.space("away", 2, *shape[:2], 2), window.space("carried", 2, *shape[:2], 6)
+    weight = window.space("weight", 2, *shape[:2])
     for k, side in enumerate(sides):
+        away[k] = side.displacement
         carry(
             side.whole, side.displacement, side.doubt, side.unrest, side.flow.consistency, side.flow.residual,
             k == 1, carried[k], weight[k],
         )  # fmt: skip
-    sums, support = splat(away, carried, weight)
-    supports = np.concatenate([support, 0.5 * (support[:1] + support[1:])])
-    paths = np.empty((3, *shape[:2], 6), np.float32)
+    sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
+    splat(away, carried, weight, out=(sums, support[:2]))
+    support[2] = support[0] + support[1]
+    paths = window.space("paths", 3, *shape[:2], 6)
     fill(sums[0], support[0], paths[0])
     fill(sums[1], support[1], paths[1])
-    fill(sums[0] + sums[1], 2.0 * supports[2], paths[2])
-    blends = np.empty((3, *shape), np.float32)
-    gaps, costs = np.empty((2, *shape[:2], 3), np.float32)
+    fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
+    support[2] *= np.float32(0.5)
+    blends = window.space("blends", 3, *shape)
+    gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
     still = _standing(window, before)
     look(
@@ -183,8 +245,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         np.float32(share), blends, gaps, costs,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
-    mean, evidence = np.empty(shape, np.float32), np.empty((3, *shape[:2]), np.float32)
-    fuse(costs, supports, paths, blends, gaps, mean, evidence)
+    mean, evidence = np.empty(shape, np.float32), window.space("evidence", 3, *shape[:2])
+    fuse(costs, support, paths, blends, gaps, mean, evidence)
     sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
     return mean, np.repeat(sd[..., None], shape[2], axis=2)
 

@@ -19,7 +19,10 @@ Ints = NDArray[np.int32]
 _RADIUS = 3  # patches of 7 x 7
 _ROW = 3 * (2 * _RADIUS + 1)  # samples in a row of a patch in colour
 _SWEEPS = 3
+_STRIDE = 2  # of the rows and columns at half size that are searched
+WON = np.float32(0.7)  # share of the cost of its start that a better match at most has
 _REACH = 24  # first radius of the random search, halved until 1
+_NEAR = 6  # radius from which on only what was improved is searched around
 _EFFORT = 0.07  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
 _SPARE = 3000  # tries that any frame has, however small
 _MOST_TRIES = 12
@@ -69,13 +72,13 @@ def seeds(
     doubtful = [r > np.clip(_USUAL * np.quantile(r, 0.25), *_EXPLAINED) for r in left]
     budget = int(_EFFORT * small[0] * small[1]) + _SPARE
     searched = [
-        search(a, b, channels, start, where, _SWEEPS, _REACH, budget, np.float32(_GOOD))
+        search(a, b, channels, start, where, _STRIDE, _SWEEPS, _REACH, budget, np.float32(_GOOD))
         for a, b, start, where in zip(images, images[::-1], starts, doubtful)
     ]
     results: list[Floats | None] = []
     for way in (0, 1):
         found, cost, start_cost = searched[way]
-        better = (cost < 0.7 * start_cost) & (start_cost > _GOOD)
+        better = (cost < WON * start_cost) & (start_cost > _GOOD)
         better &= _returns(found, searched[1 - way][0])
         better = cv2.boxFilter(better.astype(np.float32), -1, (5, 5)) > 0.5
         if np.count_nonzero(better) < _FEWEST:
@@ -163,6 +166,7 @@ def search(
     channels: int,
     start: Ints,
     doubtful: NDArray[np.bool_],
+    stride: int,
     sweeps: int,
     reach: int,
     budget: int,
@@ -178,6 +182,8 @@ def search(
     start : (h, w, 2) int32, x first
     doubtful : (h, w) bool
         Pixels to search for; the others keep their start, at cost 0.
+    stride : int
+        Only every so many rows and columns are searched for; the pixels between take up what was found beside them.
     sweeps, reach : int
     budget : int
         Random tries for each sweep and radius, shared by the pixels in question; each has one at least.
@@ -202,7 +208,7 @@ def search(
             found[y, x, 0] = dx
             found[y, x, 1] = dy
             cost[y, x] = np.float32(0.0)
-            if doubtful[y, x]:
+            if doubtful[y, x] and y % stride == 0 and x % stride == 0:
                 cost[y, x] = patch_cost(first, second, channels, y, x, dy, dx, np.float32(1e9))
     start_cost = cost.copy()
     bad = 0
@@ -211,18 +217,19 @@ def search(
             bad += 1 if cost[y, x] >= good else 0
     # The fewer pixels are in question, the more is tried for each: a small thing has few chances to be hit.
     tries = min(max(budget // max(bad, 1), 1), _MOST_TRIES)
+    rows, columns = (height + stride - 1) // stride, (width + stride - 1) // stride
     for sweep in range(sweeps):
         step = 1 if sweep % 2 == 0 else -1
-        for j in range(height):
-            y = j if step == 1 else height - 1 - j
-            for i in range(width):
-                x = i if step == 1 else width - 1 - i
+        for j in range(rows):
+            y = stride * (j if step == 1 else rows - 1 - j)
+            for i in range(columns):
+                x = stride * (i if step == 1 else columns - 1 - i)
                 best = cost[y, x]
                 if best < good:
                     continue
                 best_dx, best_dy = found[y, x, 0], found[y, x, 1]
                 for side in range(2):
-                    ny, nx = (y, x - step) if side == 0 else (y - step, x)
+                    ny, nx = (y, x - step * stride) if side == 0 else (y - step * stride, x)
                     if ny < 0 or ny >= height or nx < 0 or nx >= width:
                         continue
                     dx, dy = found[ny, nx, 0], found[ny, nx, 1]
@@ -235,7 +242,8 @@ def search(
                         best, best_dx, best_dy = value, dx, dy
                 state = ((y * 73856093) ^ (x * 19349663) ^ (sweep * 83492791 + 12345)) & _WORD
                 radius, left = reach, tries
-                while radius >= 1:
+                # Nearby only around what was found just now: a wrong match is not mended by a little.
+                while radius > _NEAR or (radius >= 1 and best < cost[y, x]):
                     span = 2 * radius + 1
                     state = (state * 1664525 + 1013904223) & _WORD
                     dx = best_dx + (state >> 8) % span - radius
@@ -252,4 +260,38 @@ def search(
                 cost[y, x] = best
                 found[y, x, 0] = best_dx
                 found[y, x, 1] = best_dy
+    for y in range(height):
+        for x in range(width):
+            if doubtful[y, x] and (y % stride != 0 or x % stride != 0):
+                take_up(first, second, channels, stride, y, x, found, cost, start_cost)
     return found, cost, start_cost
+
+
+@kernel
+def take_up(
+    first: Floats, second: Floats, channels: int, stride: int, y: int, x: int, found: Ints, cost: Floats,
+    start_cost: Floats,
+) -> None:  # fmt: skip
+    """Try at a pixel what the searched ones at the corners of its cell have gained by; nothing if they have not."""
+    height, width = cost.shape
+    top, left = y - y % stride, x - x % stride
+    best, best_dx, best_dy = np.float32(-1.0), found[y, x, 0], found[y, x, 1]
+    for corner in range(4):
+        ny, nx = top + stride * (corner // 2), left + stride * (corner % 2)
+        if ny >= height or nx >= width:
+            continue
+        if not cost[ny, nx] < WON * start_cost[ny, nx]:
+            continue
+        if best < 0:
+            best = patch_cost(first, second, channels, y, x, best_dy, best_dx, np.float32(1e9))
+            start_cost[y, x] = best
+        dx, dy = found[ny, nx, 0], found[ny, nx, 1]
+        if (dx == best_dx and dy == best_dy) or not (0 <= x + dx < width and 0 <= y + dy < height):
+            continue
+        value = patch_cost(first, second, channels, y, x, dy, dx, best)
+        if value < best:
+            best, best_dx, best_dy = value, dx, dy
+    if best >= 0:
+        cost[y, x] = best
+        found[y, x, 0] = best_dx
+        found[y, x, 1] = best_dy

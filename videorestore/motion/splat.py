@@ -9,10 +9,13 @@ from videorestore.motion.warp import Floats
 
 # Two things that arrive at one pixel with displacements farther apart than this are not averaged: the heavier stays.
 APART = 1.5
+CARRIED = 6  # numbers that a pixel takes along
 _SUPPORT = 0.05  # summed weight from which a pixel counts as reached
 
 
-def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def splat(
+    displacement: Floats, values: Floats, weight: Floats, out: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats]:
     """Values carried forward by bilinear splatting.
 
     Parameters
@@ -21,6 +24,7 @@ def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats,
         Where each pixel of each of m sources goes, x first.
     values : (m, h, w, k) float32
     weight : (m, h, w) float32
+    out : arrays to return, optional
 
     Returns
     -------
@@ -29,8 +33,11 @@ def splat(displacement: Floats, values: Floats, weight: Floats) -> tuple[Floats,
     support : (m, h, w) float32
         Sums of the weights.
     """
-    sums = np.zeros(values.shape, np.float32)
-    support = np.zeros(weight.shape, np.float32)
+    sums, support = (
+        (np.empty(values.shape, np.float32), np.empty(weight.shape, np.float32)) if out is None else out
+    )
+    sums.fill(0.0)
+    support.fill(0.0)
     splat_sources(displacement, values, weight, np.float32(APART**2), sums, support)
     return sums, support
 
@@ -182,8 +189,13 @@ def splat_one(
                         if off_x * off_x + off_y * off_y > apart:
                             continue
                         support[at_y, at_x] += share
-                        for k in range(depth):
-                            sums[at_y, at_x, k] += share * values[y, x, k]
+                        if depth == CARRIED:
+                            # The usual case, with a length that the compiler knows.
+                            for k in range(CARRIED):
+                                sums[at_y, at_x, k] += share * values[y, x, k]
+                        else:
+                            for k in range(depth):
+                                sums[at_y, at_x, k] += share * values[y, x, k]
 
 
 @parallel_kernel(lambda displacement, *_: displacement.shape[0])

@@ -14,12 +14,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.motion._kernels_paths import bend_paths, past_hidden, shrink_bend, unrest
+from videorestore.motion._kernels_paths import bend_paths, past_hidden, shrink_bend
 from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats
 
 _BEND_BOX = (15, 15)
-_UNREST_BOX = (7, 7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +96,7 @@ def track(
         past_hidden(
             flow.vectors, flow.consistency, behind.vectors, behind.consistency, np.float32(steps), whole
         )
-        restless = np.empty_like(flow.residual)
-        near, far, share_near = cache.luma(before), cache.luma(end), np.float32(steps / (1.0 + steps))
-        unrest(cache.luma(start), near, far, behind.vectors, flow.vectors, share_near, restless)
-        restless = cv2.blur(restless, _UNREST_BOX, borderType=cv2.BORDER_REFLECT)
+        restless = cache.unrest(start, before, end, steps / (1.0 + steps))
     if behind is None and ahead is None:
         straight = whole * np.float32(share)
         doubt = np.zeros_like(flow.residual)

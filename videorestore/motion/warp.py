@@ -21,6 +21,14 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
     return x, y
 
 
+@lru_cache(maxsize=8)
+def _places(height: int, width: int) -> Floats:
+    """Column and row number ``(height, width, 2)`` of every pixel side by side, as flows have them."""
+    places = np.stack(_grid(height, width), axis=2)
+    places.flags.writeable = False
+    return places
+
+
 def grid(height: int, width: int) -> tuple[Floats, Floats]:
     """Column and row number of every pixel, two read-only arrays ``(height, width)``."""
     return _grid(height, width)
@@ -42,10 +50,9 @@ def warp(frame: NDArray[np.generic], flow: Floats, *, method: str = "cubic") -> 
     (h, w) or (h, w, c) float32
     """
     height, width = flow.shape[:2]
-    x, y = _grid(height, width)
     pixels = np.ascontiguousarray(frame, dtype=np.float32)
     warped = cv2.remap(
-        pixels, x + flow[..., 0], y + flow[..., 1], _METHODS[method], borderMode=cv2.BORDER_REPLICATE
+        pixels, _places(height, width) + flow, None, _METHODS[method], borderMode=cv2.BORDER_REPLICATE
     )
     # OpenCV drops a channel axis of length one.
     return np.asarray(warped, dtype=np.float32).reshape((height, width) + frame.shape[2:])

@@ -44,6 +44,9 @@ CLOSER_LEAD = 1.5
 """By how many dB the curve must lead on hidden frames to make the frames between all frames: these have neighbours at
 half the distance, from which motion gains more than the curve does."""
 
+FAR = 2.0
+"""By this factor the bound of the curve must exceed the squared error of motion for half of the trial to be enough."""
+
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
 
@@ -268,31 +271,46 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
     """Hide every fourth of these frames and let the models make it.
 
     A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
-    A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all.
+    A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all. Where it is
+    far above on every second of the hidden frames, the others are not asked.
     """
     hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
     kept = np.setdiff1d(np.arange(len(frames)), hidden)
-    truth = np.nan_to_num(frames[hidden], nan=128.0)
     base = np.nan_to_num(frames[kept], nan=128.0)
+
+    def reached(engine: Engine, asked: Indices) -> tuple[float, float]:
+        made = engine.interpolate(base, clock[kept], clock[asked])
+        error = np.abs(made.frames - np.nan_to_num(frames[asked], nan=128.0))
+        close = error <= 1.96 * np.sqrt(made.sd * made.sd + noise.sd**2) + 0.5
+        return float(np.sum(error * error, dtype=np.float64)), float(np.sum(close))
+
+    def bound(asked: Indices) -> float:
+        return mixture_error(base, np.nan_to_num(frames[asked], nan=128.0), kept, asked)
+
     squares: dict[str, float] = {}
     inside: dict[str, float] = {}
     bounded = False
-    for name in sorted(engines, reverse=True):
-        if name == "curve" and "motion" in squares:
-            least = mixture_error(base, truth, kept, hidden)
+    if "motion" in engines:
+        squares["motion"], inside["motion"] = reached(engines["motion"], hidden[::2])
+        if "curve" in engines and (least := bound(hidden[::2])) >= FAR * squares["motion"]:
+            hidden, bounded = hidden[::2], True
+            squares["curve"], inside["curve"] = least, 0.0
+        elif len(hidden) > 1:
+            more, close = reached(engines["motion"], hidden[1::2])
+            squares["motion"], inside["motion"] = squares["motion"] + more, inside["motion"] + close
+    if "curve" in engines and not bounded:
+        if "motion" in engines:
+            least = bound(hidden)
             if _different(base) < FEWEST:
                 least = max(least, squares["motion"])
             if least >= squares["motion"]:
-                squares[name], inside[name], bounded = least, 0.0, True
-                continue
-        made = engines[name].interpolate(base, clock[kept], clock[hidden])
-        error = np.abs(made.frames - truth)
-        sd = made.sd
-        squares[name] = float(np.sum(error * error, dtype=np.float64))
-        inside[name] = float(np.sum(error <= 1.96 * np.sqrt(sd * sd + noise.sd**2) + 0.5))
+                squares["curve"], inside["curve"], bounded = least, 0.0, True
+        if not bounded:
+            squares["curve"], inside["curve"] = reached(engines["curve"], hidden)
     before, after = frames[hidden - 1], frames[hidden + 1]
     share = ((clock[hidden] - clock[hidden - 1]) / (clock[hidden + 1] - clock[hidden - 1])).astype(np.float32)
     blend = before + share[:, None, None, None] * (after - before)
+    truth = np.nan_to_num(frames[hidden], nan=128.0)
     squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
     return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 
@@ -16,6 +18,9 @@ Denoiser = Callable[[FloatArray], FloatArray]
 
 PROBE = 0.1
 """Length of the probe as a share of the noise sd."""
+
+CLEAR, BLUR, FEWEST = 3.0, (7, 7), 0.02
+"""Samples are judged whose surroundings are so many sd away from black and white, if they are more than a share."""
 
 
 def estimated_mse(
@@ -45,6 +50,17 @@ def estimated_mse(
     step = np.float32(PROBE * sd)
     estimate = denoiser(frames)
     moved = denoiser(frames + step * probe)
-    divergence = float(np.mean(probe[core] * (moved - estimate), dtype=np.float64)) / float(step)
-    residual = float(np.mean(np.square(estimate - frames[core]), dtype=np.float64))
+    clear = unclipped(frames[core], sd)
+    divergence = float(np.mean((probe[core] * (moved - estimate))[clear], dtype=np.float64)) / float(step)
+    residual = float(np.mean(np.square(estimate - frames[core])[clear], dtype=np.float64))
     return residual - sd * sd + 2 * sd * sd * divergence
+
+
+def unclipped(frames: FloatArray, sd: float) -> NDArray[np.bool_]:
+    """Samples of frames ``(n, h, w, c)`` whose noise is not cut off at black or white; all, if these are too few.
+
+    Noise that is cut off has another mean than the truth: what comes nearer to the truth looks worse there.
+    """
+    smooth = np.stack([cv2.blur(frame, BLUR).reshape(frame.shape) for frame in frames])
+    clear = (smooth > CLEAR * sd) & (smooth < 255 - CLEAR * sd)
+    return np.asarray(clear if clear.mean() > FEWEST else np.ones_like(clear))

@@ -157,6 +157,7 @@ def scan(
     progress: Progress = silent,
     *,
     without: frozenset[int] = frozenset(),
+    noise_shots: int = NOISE_SHOTS,
 ) -> Scan:
     """Look at every frame once, small, and at a few in full.
 
@@ -164,6 +165,8 @@ def scan(
     ----------
     without : frozenset of int
         Frames that are known to be worthless.
+    noise_shots : int
+        The noise is read off so many of the longest shots.
     """
     if span is None:
         measures = _look(source.frames(), without, progress, expected_frames(source))
@@ -188,7 +191,7 @@ def scan(
     silence = Noise(sd=0.0)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
     progress("measuring the noise", 0, 1)
-    noise = measure_noise(source, shots, seen.void)
+    noise = measure_noise(source, shots, seen.void, noise_shots)
     progress("measuring the noise", 1, 1)
     return replace(seen, noise=noise)
 
@@ -235,10 +238,12 @@ def _shifted(found: Survey, by: int) -> Survey:
     )
 
 
-def measure_noise(source: Source, shots: tuple[Shot, ...], void: frozenset[int]) -> Noise:
+def measure_noise(
+    source: Source, shots: tuple[Shot, ...], void: frozenset[int], count: int = NOISE_SHOTS
+) -> Noise:
     """Noise of the clip: the median of what a few stretches of neighbouring good frames say."""
     stretches = []
-    for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:NOISE_SHOTS]:
+    for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:count]:
         runs = _runs([i for i in range(a, b) if i not in void])
         if runs:
             longest = max(runs, key=len)
