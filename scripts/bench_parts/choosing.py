@@ -34,7 +34,6 @@ from videorestore.tasks.choose import (  # noqa: E402
     TRIAL_FRAMES,
     better,
     better_inside,
-    contested,
     risks_on,
     safer,
     score_hidden,
@@ -101,8 +100,8 @@ def mended(frames: Floats) -> dict[str, Any]:
     damaged = np.where(masks[..., None], np.float32(128), frames)
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine("default")}
     part = damaged[:TRIAL_FRAMES]
-    trial = score_hidden(part, np.arange(float(len(part))), engines, Noise(sd=0.0))
-    pick = better_inside(part, engines) if contested(trial) else better(trial, 0.0)
+    pick = better(score_hidden(part, np.arange(float(len(part))), engines, Noise(sd=0.0)), 0.0)
+    pick = better_inside(part, engines) if pick == "curve" else pick
     row: dict[str, Any] = {}
     for name, engine in engines.items():
         made = engine.inpaint(damaged, masks, 0, len(frames))[0]

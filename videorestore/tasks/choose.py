@@ -47,9 +47,6 @@ half the distance, from which motion gains more than the curve does."""
 FAR = 2.0
 """By this factor the bound of the curve must exceed the squared error of motion for half of the trial to be enough."""
 
-CONTEST = 2.5
-"""A curve that is worse by more than so many dB on hidden frames is not tried on hidden blocks."""
-
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
 
@@ -139,8 +136,8 @@ def choose(
     for k, risk in risks.items():
         picks[k] = safer(risk, noise)
     if job == "inpaint" and fixed is None:
-        for k in [k for k in tested if contested(trials[k])]:
-            # Around a hole there are pixels of the same frame, which one model may use better than the other.
+        for k in [k for k in tested if picks[k] == "curve"]:
+            # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
             progress("trying the models on hidden blocks", 0, 1)
             frames = hidden_frames(source, found, good[k])[0]
             picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
@@ -205,11 +202,6 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
 def better(trial: Trial, lead: float) -> str:
     """The model to take, given by how many dB the curve must lead on hidden frames."""
     return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
-
-
-def contested(trial: Trial) -> bool:
-    """Whether hidden frames leave it open which model mends holes better."""
-    return trial.psnr("curve") > trial.psnr("motion") - CONTEST
 
 
 def safer(risks: Mapping[str, float], noise: Noise) -> str:
