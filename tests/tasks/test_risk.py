@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from videorestore.tasks.risk import estimated_mse
+from videorestore.tasks.risk import estimated_mse, unclipped
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +48,11 @@ def test_soft_threshold(planted):
 
     true = float(np.mean((soften(noisy) - truth) ** 2))
     assert estimated_mse(soften, noisy, slice(0, 6), 12.0) == pytest.approx(true, rel=0.1)
+
+
+def test_noise_that_is_cut_off_does_not_count():
+    frames = np.zeros((2, 32, 40, 1), np.float32)
+    frames[:, :, 20:] = 128.0
+    clear = unclipped(frames, 12.0)
+    assert clear[:, :, 24:].all() and not clear[:, :, :16].any()
+    assert unclipped(frames[:, :, :12], 12.0).all()  # nothing else is there

@@ -23,6 +23,7 @@ _STRIDE = 2  # of the rows and columns at half size that are searched
 WON = np.float32(0.7)  # share of the cost of its start that a better match at most has
 _REACH = 24  # first radius of the random search, halved until 1
 _NEAR = 6  # radius from which on only what was improved is searched around
+_NEARBY = 3  # tries that are enough there
 _EFFORT = 0.07  # random tries per pixel of the frame, sweep and radius, shared by the pixels in question
 _SPARE = 3000  # tries that any frame has, however small
 _MOST_TRIES = 12
@@ -251,7 +252,8 @@ def search(
                     dy = best_dy + (state >> 8) % span - radius
                     left -= 1
                     if left == 0:
-                        radius, left = radius // 2, tries
+                        radius //= 2
+                        left = tries if radius > _NEAR else min(tries, _NEARBY)
                     if not (0 <= x + dx < width and 0 <= y + dy < height):
                         continue
                     value = patch_cost(first, second, channels, y, x, dy, dx, best)

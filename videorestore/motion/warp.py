@@ -22,11 +22,16 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=8)
-def _places(height: int, width: int) -> Floats:
-    """Column and row number ``(height, width, 2)`` of every pixel side by side, as flows have them."""
+def _table(height: int, width: int) -> Floats:
     places = np.stack(_grid(height, width), axis=2)
     places.flags.writeable = False
     return places
+
+
+def _places(height: int, width: int) -> Floats:
+    """Column and row number ``(height, width, 2)`` of every pixel side by side, as flows have them."""
+    # Parts of a frame have many sizes, which share a few tables.
+    return _table(-(-height // 64) * 64, -(-width // 64) * 64)[:height, :width]
 
 
 def grid(height: int, width: int) -> tuple[Floats, Floats]:
