@@ -130,3 +130,17 @@ def test_equal_patches_leave_no_pixel_without_an_estimate() -> None:
     )
     np.testing.assert_array_equal(mean, black)
     assert np.isfinite(spread).all()
+
+
+@pytest.mark.parametrize("variance", [1e-12, 1e-6, 1e-2, 1e4])
+def test_any_level_of_noise_gives_numbers(variance: float) -> None:
+    """Next to no noise on frames that repeat makes the systems as good as singular."""
+    rng = np.random.default_rng(5)
+    frame = np.kron(rng.integers(0, 255, (2, 4, 4)), np.ones((8, 8))).astype(np.float32)
+    noisy = np.repeat(frame[None], 4, axis=0)
+    still = np.zeros((3, 32, 32, 2), np.float32)
+    mean, spread = restore_patches(
+        noisy, noisy, np.full_like(noisy, variance), still, still, start=0, stop=4, groups=Groups(size=48)
+    )
+    assert np.isfinite(mean).all() and np.isfinite(spread).all()
+    assert (spread >= 0).all()

@@ -393,6 +393,10 @@ def restore_frame(
                 _gather(guide, place, m, scale, g)
                 _gather(noisy, place, m, scale, v)
                 share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)
+                # A share; a system that rounding has spoiled leaves all of the noise.
+                if not share < np.float32(1.0):
+                    share = np.float32(1.0)
+                share = max(share, np.float32(0.0))
                 weight = np.float32(1.0) / (share + np.float32(0.02))
                 _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
     for q in range(c):
