@@ -35,17 +35,39 @@ def test_a_loop_keeps_its_name_and_its_words():
     assert count_up.__name__ == "count_up" and "every element" in count_up.__doc__
 
 
-def test_parts_do_not_depend_on_the_number_of_threads():
-    seen = {}
+@parallel_kernel(lambda out: out.size, grain=2)
+def mark_parts(start, stop, out):
+    """Write where each element's part begins."""
+    for i in range(start, stop):
+        out[i] = start
 
+
+def test_parts_do_not_depend_on_the_number_of_threads():
+    made = []
     for threads in (1, 4):
-        parts = seen[threads] = []
+        out = np.full(10 * PIECES + 3, -1)
         before = set_thread_count(threads)
         try:
-            in_threads(parts.append, list(range(3 * PIECES)))
+            mark_parts(out)
         finally:
             set_thread_count(before)
-    assert sorted(seen[1]) == sorted(seen[4]) == list(range(3 * PIECES))
+        made.append(out)
+    assert len(np.unique(made[0])) == PIECES
+    assert np.array_equal(*made)
+
+
+def test_results_come_in_the_order_of_the_items(threads):
+    assert in_threads(lambda k: k * k, range(50)) == [k * k for k in range(50)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_loops_inside_loops_end(threads):
+    before = set_thread_count(threads)
+    try:
+        sums = in_threads(lambda k: sum(in_threads(lambda j: j + k, range(20))), range(30))
+    finally:
+        set_thread_count(before)
+    assert sums == [190 + 20 * k for k in range(30)]
 
 
 def test_several_threads_take_part():

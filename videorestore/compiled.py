@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -18,6 +18,8 @@ import numba
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Args = ParamSpec("_Args")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 FLAGS = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
@@ -53,24 +55,27 @@ def parallel_kernel(
     return wrap
 
 
-def in_threads(work: Callable[[Any], Any], items: list[Any]) -> None:
-    """Call ``work`` on every item; this thread and its helpers take the next one as they come free."""
+def in_threads(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """Results of ``work`` on every item, in order; this thread and its helpers take the next one as they come free."""
     helpers = min(_threads.count, len(items)) - 1
-    left = iter(items)
+    left = iter(enumerate(items))
+    results: dict[int, _Result] = {}
 
     def take() -> None:
-        for item in left:
-            work(item)
+        for number, item in left:
+            results[number] = work(item)
 
     futures = [_threads.pool().submit(take) for _ in range(helpers)]
     try:
         take()
     finally:
-        # The arrays are the caller's: nothing may write to them after the return, even after an error.
-        errors = [future.exception() for future in futures]
+        # The arrays are the caller's: nothing may write to them after the return, even after an error. Helpers that have
+        # not begun are not waited for: they may stand behind the very thread that waits.
+        errors = [future.exception() for future in futures if not future.cancel()]
     for error in errors:
         if error is not None:
             raise error
+    return [results[number] for number in range(len(items))]
 
 
 def thread_count() -> int:

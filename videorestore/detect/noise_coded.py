@@ -183,8 +183,8 @@ def _in_single_frames(clip: FloatArray, flat: Blocks, gain: float) -> float:
     """What frames by themselves allow for: a block holds at least its noise, however badly motion was followed.
 
     The quietest of the flat blocks say so at middle frequencies, which a codec keeps: some of them are frozen, so there
-    may be more of it than they show, unless blocks differ much, which is texture, or it is too strong to freeze. Where the codec kept the high
-    frequencies, these say it better, because the picture has less there.
+    may be more of it than they show, unless blocks differ much, which is texture, or it is too strong to freeze. Where
+    the codec kept the high frequencies, these say it better, because the picture has less there.
     """
     middle, usual = (
         float(np.sqrt(quantile_variance(flat.still_middle, N_MIDDLE, share))) / gain for share in (0.1, 0.5)

@@ -12,17 +12,15 @@ bits as the whole clip. Memory is about 150 bytes per pixel and frame of the win
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
 from videorestore.clip import FloatArray
-from videorestore.compiled import thread_count
+from videorestore.compiled import in_threads
 from videorestore.errors import InputError
 from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
 from videorestore.motion.flow import fast_flow
@@ -41,8 +39,6 @@ from videorestore.spatial.planes import (
 from videorestore.spatial.subsampled import find_grid, gather, spread
 
 Quality = Literal["fast", "default", "best"]
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 _SMALLEST = 16
 _CODED = 0.9
@@ -257,21 +253,12 @@ def _denoise(
     return mean, np.sqrt(np.float32(optimism) * total + np.float32(doubtful))
 
 
-def _each(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Results in order; the work of one item is serial, so the number of threads changes no bit."""
-    threads = thread_count()
-    if threads == 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
-
-
 def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
     """Motion ``(n - 1, h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
     n, h, w = lumas.shape
     bytes_ = np.clip(np.rint(lumas * np.float32(scale)), 0, 255).astype(np.uint8)
     pairs = [(k, k + 1) for k in range(n - 1)] + [(k + 1, k) for k in range(n - 1)]
-    flows = _each(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs)
+    flows = in_threads(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs)
     both = np.array(flows, dtype=np.float32).reshape(2, n - 1, h, w, 2)
     return both[0], both[1]
 
@@ -293,7 +280,7 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
         chroma=None if chroma is None else _last(chroma),
         chroma_level=None if variance is None else variance.mean(axis=1),
     )
-    return _each(lambda t: along_motion(pictures, t, preset.temporal), range(low, high))
+    return in_threads(lambda t: along_motion(pictures, t, preset.temporal), range(low, high))
 
 
 def _last(planes: FloatArray) -> FloatArray:

@@ -118,7 +118,7 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
     noisy, smooth, level = pictures.noisy, pictures.pilot, pictures.level[t]
     allowance = _ALLOWANCE * pictures.doubt[t]
     n, h, w, c = noisy.shape
-    severity, moving = _LUMA_SEVERITY if c == 1 else _SEVERITY, _MOVING_TRUST
+    severity = _LUMA_SEVERITY if c == 1 else _SEVERITY
     total = noisy[t].copy()
     mass, squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
     tied, resting = np.zeros((h, w), np.float32), np.zeros((h, w), np.float32)
@@ -150,7 +150,7 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
     left = np.asarray(squares / np.square(mass), dtype=np.float32)
     own = np.asarray(1 / mass, dtype=np.float32)
     others = np.maximum(mass - np.float32(1), np.float32(1e-6))
-    trust = np.asarray(moving + (1 - moving) * np.square(resting / others), dtype=np.float32)
+    trust = np.asarray(_MOVING_TRUST + (1 - _MOVING_TRUST) * np.square(resting / others), dtype=np.float32)
     common = None
     if pictures.coded:
         common = np.asarray(tied / others, dtype=np.float32)

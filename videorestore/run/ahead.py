@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 
 @contextlib.contextmanager
@@ -47,18 +48,24 @@ def _start() -> subprocess.Popen[bytes] | None:
         return None
 
 
-def main() -> None:
-    """Denoise a few grains of noise, which compiles and stores all that denoising needs."""
+def denoise_grains(quality: Literal["fast", "default"]) -> None:
+    """Denoise a few grains of noise: all that denoising needs is then loaded, or compiled and stored."""
     import numpy as np
 
     from videorestore.motion.denoise import denoise
-    from videorestore.run.workers import limit_threads, serve
     from videorestore.spatial.noise import Noise
+
+    grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
+    denoise(grain, Noise(sd=10.0), quality=quality)
+
+
+def main() -> None:
+    """Compile the denoiser, in a process that ends with its parent."""
+    from videorestore.run.workers import limit_threads, serve
 
     serve()
     limit_threads(1)
-    grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
-    denoise(grain, Noise(sd=10.0), quality="default")
+    denoise_grains("default")
 
 
 if __name__ == "__main__":

@@ -253,11 +253,7 @@ class Crew:
 
 def _load() -> None:
     """Load what pieces are made with, compiled kernels included."""
-    import numpy as np
-
-    from videorestore.motion.denoise import denoise
     from videorestore.run import piecework  # noqa: F401
-    from videorestore.spatial.noise import Noise
+    from videorestore.run.ahead import denoise_grains
 
-    grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
-    denoise(grain, Noise(sd=10.0), quality="fast")
+    denoise_grains("fast")
