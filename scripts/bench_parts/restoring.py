@@ -25,17 +25,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from bench_parts.denoising import (  # noqa: E402
-    CLIPS,
-    FILTERS,
-    Case,
-    Pixels,
-    add_noise,
-    best_of,
-    filtered,
-    load,
-    psnr,
-)
+from bench_parts.denoising import CLIPS, add_noise, load, psnr  # noqa: E402
+from bench_parts.filters import FILTERS, Case, Pixels, best_of, block_matching, filtered  # noqa: E402
 
 from videorestore.clip import Clip, ClipInfo, PixelFormat  # noqa: E402
 from videorestore.media import SinkOptions, read, write  # noqa: E402
@@ -136,16 +127,11 @@ def _opencv(case: Case) -> Iterator[Pixels]:
 
 def _bm3d(case: Case) -> Iterator[Pixels]:
     """PyPI's bm3d frame by frame; its strength is sought on two frames."""
-    from bm3d import bm3d_rgb
-
-    def made(frames: Pixels, sd: float) -> Pixels:
-        clean = [bm3d_rgb(f / 255.0, sd / 255.0) for f in frames]
-        return np.clip(np.rint(255 * np.stack(clean)), 0, 255).astype(np.uint8)
-
     tried = {
-        sd: psnr(made(case.noisy[5:7], sd), case.truth[5:7]) for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
+        sd: psnr(block_matching(case.noisy[5:7], sd), case.truth[5:7])
+        for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
     }
-    yield made(case.noisy, max(tried, key=lambda sd: tried[sd]))
+    yield block_matching(case.noisy, max(tried, key=lambda sd: tried[sd]))
 
 
 OTHERS: dict[str, Callable[[Case], Iterator[Pixels]]] = {
