@@ -38,15 +38,19 @@ def test_spline_equals_scipy():
         np.testing.assert_allclose(out[:3], expected, atol=0.02)
 
 
-def looked(first, second, paths, share=0.25, flow=None, still=None):
+def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
+    back = -there if back is None else back
+    sures = np.full((2, *shape[:2]), sure, np.float32)
     blends = np.empty((len(paths), *shape), np.float32)
     gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
     splines = spline_coefficients(first), spline_coefficients(second)
     still = np.zeros(shape[:2], np.float32) if still is None else still
     frames = np.stack([first, second])
-    look(frames, still, *splines, there, -there, np.asarray(paths), np.float32(share), blends, gaps, costs)
+    look(
+        frames, still, *splines, there, back, *sures, np.asarray(paths), np.float32(share), blends, gaps, costs
+    )  # fmt: skip
     return blends, gaps, costs
 
 
@@ -83,6 +87,19 @@ def test_a_path_that_the_flows_contradict_costs_nothing():
     flow = np.full((8, 30, 2), 6.0, np.float32)
     _, gaps, costs = looked(first, second, np.zeros((1, 8, 30, 4), np.float32), flow=flow)
     assert gaps.mean() > 20 and costs.max() < 1e-3
+
+
+def test_what_surely_moves_elsewhere_covers_the_pixel():
+    first, second = frame((8, 30, 3)), frame((8, 30, 3), seed=1)
+    elsewhere, stays = np.full((8, 30, 2), 6.0, np.float32), np.zeros((8, 30, 2), np.float32)
+    paths = np.zeros((1, 8, 30, 4), np.float32)
+    unsure, _, _ = looked(first, second, paths, share=0.5, flow=elsewhere, back=stays)
+    np.testing.assert_allclose(unsure[0], first / 3 + 2 * second / 3, atol=0.01)
+    surely, _, _ = looked(first, second, paths, share=0.5, flow=elsewhere, back=stays, sure=1.0)
+    assert np.abs(surely[0] - second).max() < 3
+    # Covered in both frames: time alone decides.
+    both, _, _ = looked(first, second, paths, share=0.5, flow=elsewhere, back=elsewhere, sure=1.0)
+    np.testing.assert_allclose(both[0], (first + second) / 2, atol=0.01)
 
 
 def test_fuse_is_a_weighted_mean():

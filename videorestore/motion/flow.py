@@ -31,6 +31,7 @@ _SMALL = (
 )
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
 _FEW = 0.005  # share of pixels that may have it
+_ASTRAY, _UNLIKE = 2.0, 16.0  # inconsistency in pixels and residual in levels at which a flow is no longer sure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,12 @@ class Flow:
     vectors: Floats
     consistency: Floats
     residual: Floats
+
+    def sure(self) -> Floats:
+        """How sure the flow is of what it follows, ``(h, w)`` from 0 to 1: it returns to its start and finds the same there."""
+        doubt = np.square(self.consistency * np.float32(1 / _ASTRAY))
+        doubt += np.square(self.residual * np.float32(1 / _UNLIKE))
+        return np.asarray(np.exp(np.negative(doubt, out=doubt), out=doubt))
 
     def occluded(self, limit: float = 1.5) -> NDArray[np.bool_]:
         """Pixels ``(h, w)`` that have no counterpart in the second frame: hidden there, or outside of it."""

@@ -13,6 +13,7 @@ _TAIL = 12  # the pole's power is below the rounding of 8 bits after as many sam
 _STRIP = 64  # columns that are filtered side by side
 _SAME = np.float32(0.25)  # paths closer than this, in pixels, are one path
 TEMPERATURE = np.float32(4.0)  # levels of disagreement that divide the weight of a path by e
+_LEAST = np.float32(0.02)  # of `_BASE`, that is left to a frame in which something else covers the pixel
 _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 where it is seen
 
 
@@ -201,6 +202,18 @@ def misses(
 
 
 @kernel
+def covered(sure: Floats, x: np.float32, y: np.float32, visible: np.float32) -> np.float32:
+    """How far a frame may show a pixel that does not seem visible at a place of it, 0..1.
+
+    Where the flow there is sure, and yet leads elsewhere, something else covers the pixel.
+    """
+    height, width = sure.shape
+    row = min(max(int(y + np.float32(0.5)), 0), height - 1)
+    column = min(max(int(x + np.float32(0.5)), 0), width - 1)
+    return max(np.float32(1.0) - (np.float32(1.0) - visible) * sure[row, column], _LEAST)
+
+
+@kernel
 def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32:
     """Distance in pixels by which a place lies beyond the frame, at most 8."""
     beyond = max(-x, x - np.float32(width - 1), np.float32(0.0))
@@ -218,6 +231,8 @@ def look(
     second: Floats,
     there: Floats,
     back: Floats,
+    sure_there: Floats,
+    sure_back: Floats,
     paths: Floats,
     share: np.float32,
     blends: Floats,
@@ -235,6 +250,8 @@ def look(
         `spline_coefficients` of the frames.
     there, back : (h, w, 2) float32
         Flow from the first to the second frame and back.
+    sure_there, sure_back : (h, w) float32
+        How sure either flow is of what it follows, 0..1: see `sure`.
     paths : (m, h, w, k) float32, k >= 4
         From each pixel to its places in the first (x, y) and the second frame (x, y), for m candidates.
     share : float32
@@ -282,7 +299,8 @@ def look(
                 u, v = x1 - x0, y1 - y0
                 visible0 = np.exp(-misses(there, x0, y0, u, v))
                 visible1 = np.exp(-misses(back, x1, y1, -u, -v))
-                weight0, weight1 = (one - share) * (visible0 + _BASE), share * (visible1 + _BASE)
+                weight0 = (one - share) * (visible0 + _BASE * covered(sure_there, x0, y0, visible0))
+                weight1 = share * (visible1 + _BASE * covered(sure_back, x1, y1, visible1))
                 # A frame that does not hold the place shows nothing of it.
                 beyond0, beyond1 = outside(x0, y0, width, height), outside(x1, y1, width, height)
                 if beyond0 > 0 or beyond1 > 0:

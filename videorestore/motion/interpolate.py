@@ -238,7 +238,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     support[2] *= np.float32(0.5)
     blends = window.space("blends", 3, *shape)
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
-    flows = sides[0].flow.vectors, sides[1].flow.vectors
+    flows = [side.flow.vectors for side in sides] + [side.flow.sure() for side in sides]
     still = _standing(window, before)
     look(
         frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, paths,
