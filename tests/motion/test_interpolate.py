@@ -82,6 +82,27 @@ def test_a_logo_stands_still_over_a_moving_scene():
     assert np.sqrt(np.square(made[around] - truth[around]).mean()) < 25
 
 
+@pytest.mark.parametrize(("radius", "step"), [(6, 7), (8, 14), (14, 14)])
+def test_a_ball_over_a_wall_stays_whole_and_leaves_no_ghost(radius, step):
+    wall = translating([(0, 0)], shape=(120, 200), channels=1)[0, ..., 0]
+    ball = 170 + 0.3 * translating([(0, 0)], shape=(2 * radius + 1,) * 2, seed=1, channels=1)[0, ..., 0]
+    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    inside = x * x + y * y <= radius * radius
+    frames = np.tile(wall, (7, 1, 1))
+    boxes = [
+        (slice(60 - radius, 61 + radius), slice(40 + k * step - radius, 41 + k * step + radius))
+        for k in range(7)
+    ]
+    for frame, box in zip(frames, boxes):
+        frame[box][inside] = ball[inside]
+    frames = frames[..., None]
+    made = interpolate(frames[::2], np.arange(0.0, 7.0, 2.0), np.array([3.0])).frames[0]
+    error = np.abs(made - frames[3])[..., 0]
+    # Where it is, where it was and where it will be; a ghost is a third of the difference, about 30 levels.
+    assert error[boxes[3]][inside].mean() < 25
+    assert max(error[boxes[2]][inside].mean(), error[boxes[4]][inside].mean()) < 17
+
+
 def test_windows_give_the_bits_of_the_whole():
     frames = translating([(2.0 * t, 0.3 * t * t) for t in range(8)], shape=(32, 40))
     times, targets = np.arange(8.0), np.array([3.25, 3.5])

@@ -47,9 +47,10 @@ def test_judge():
 
 def test_past_hidden():
     vectors, behind, miss, back_miss = field(0), field(1), plane(2, 6), plane(3, 1)
-    whole = np.empty_like(vectors)
-    kernels.past_hidden(vectors, miss, behind, back_miss, np.float32(2.0), whole)
+    whole, known = np.empty_like(vectors), np.empty_like(miss)
+    kernels.past_hidden(vectors, miss, behind, back_miss, np.float32(2.0), whole, known)
     share = 0.5 * (1 - np.exp(-((miss / 2.0) ** 2))) * np.exp(-((back_miss / 0.5) ** 2))
+    np.testing.assert_allclose(known, share, atol=1e-6)
     np.testing.assert_allclose(whole, vectors + share[..., None] * (-2 * behind - vectors), atol=1e-4)
 
 
@@ -87,11 +88,12 @@ def test_bend_paths_and_their_shrinkage(weights):
 @pytest.mark.parametrize("later", [False, True])
 def test_carry(later):
     whole, place = field(0), field(1)
-    maps = [plane(k, 3) for k in range(4)]
+    maps = [*(plane(k, 3) for k in range(4)), plane(4, 1)]
     values, weight = np.empty((*SHAPE, 6), np.float32), np.empty(SHAPE, np.float32)
     carry(whole, place, *maps, later, values, weight)
     own, other = (values[..., 2:4], values[..., :2]) if later else (values[..., :2], values[..., 2:4])
     np.testing.assert_allclose(own, -place)
     np.testing.assert_allclose(other, whole - place)
     assert np.array_equal(values[..., 4], maps[0]) and np.array_equal(values[..., 5], maps[1])
-    np.testing.assert_allclose(weight, np.exp(-0.5 * maps[2] - 0.05 * maps[3]) + 1e-4, rtol=1e-4)
+    against = (0.5 * maps[2] + 0.05 * maps[3]) * (1 - maps[4])
+    np.testing.assert_allclose(weight, np.exp(-against) + 1e-4, rtol=1e-4)

@@ -107,6 +107,7 @@ def past_hidden(
     behind_miss: Floats,
     steps: np.float32,
     whole: Floats,
+    known: Floats,
 ) -> None:
     """The way to the other frame; for pixels hidden there, by going on as they came.
 
@@ -121,6 +122,8 @@ def past_hidden(
     steps : float32
         Time to the other frame over the time to the frame before.
     whole : (h, w, 2) float32, written
+    known : (h, w) float32, written
+        How far it goes on as it came, 0..1.
     """
     width = miss.shape[1]
     one = np.float32(1.0)
@@ -130,6 +133,7 @@ def past_hidden(
         for x in range(width):
             off, sure = miss[y, x] / HIDDEN, behind_miss[y, x] / KNOWN
             share = (one - np.exp(-off * off)) * np.exp(-sure * sure) * belief
+            known[y, x] = share
             for k in range(2):
                 value = vectors[y, x, k]
                 whole[y, x, k] = value + share * (-steps * behind[y, x, k] - value)

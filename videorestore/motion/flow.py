@@ -31,7 +31,8 @@ _SMALL = (
 )
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
 _FEW = 0.005  # share of pixels that may have it
-_ASTRAY, _UNLIKE = 2.0, 16.0  # inconsistency in pixels and residual in levels at which a flow is no longer sure
+_ASTRAY = 2.0  # inconsistency in pixels at which a flow is no longer sure of what it follows
+_UNLIKE = 24.0  # residual in levels at which it is not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
-from videorestore.motion.splat import carry, fill, splat
+from videorestore.motion.splat import carry, favour, fill, splat
 from videorestore.motion.spread import Evidence, spread
 from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
 from videorestore.motion.tracks import track
@@ -24,6 +24,7 @@ from videorestore.motion.warp import Floats, warp
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
+_PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
@@ -222,12 +223,14 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     shape = frames.shape[1:]
     away, carried = window.space("away", 2, *shape[:2], 2), window.space("carried", 2, *shape[:2], 6)
     weight = window.space("weight", 2, *shape[:2])
+    sure = [side.flow.sure() for side in sides]
     for k, side in enumerate(sides):
         away[k] = side.displacement
         carry(
             side.whole, side.displacement, side.doubt, side.unrest, side.flow.consistency, side.flow.residual,
-            k == 1, carried[k], weight[k],
+            side.known, k == 1, carried[k], weight[k],
         )  # fmt: skip
+        favour(side.flow.vectors, calm(side.flow, shape[:2]), sure[k], weight[k])
     sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
     splat(away, carried, weight, out=(sums, support[:2]))
     support[2] = support[0] + support[1]
@@ -238,10 +241,11 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     support[2] *= np.float32(0.5)
     blends = window.space("blends", 3, *shape)
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
-    flows = [side.flow.vectors for side in sides] + [side.flow.sure() for side in sides]
+    flows = sides[0].flow.vectors, sides[1].flow.vectors
     still = _standing(window, before)
+    still *= ~_passed(paths[2], support[2])
     look(
-        frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, paths,
+        frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, *sure, paths,
         np.float32(share), blends, gaps, costs,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
@@ -262,6 +266,12 @@ def _standing(window: _Window, before: int) -> Floats:
     if high - low == 4 and _even(window.times[low:high]):
         agree = np.maximum(agree, _agreement(window.frames[low:high], before - low, 3.5))
     return agree
+
+
+def _passed(paths: Floats, support: Floats) -> NDArray[np.bool_]:
+    """Where ``(h, w)`` something that moves otherwise than its surroundings arrives between two looks at what stands still."""
+    moved = np.maximum(np.abs(paths[..., 2] - paths[..., 0]), np.abs(paths[..., 3] - paths[..., 1]))
+    return np.asarray((moved > _PASSES) & (support > _HEAVY))
 
 
 def _even(times: NDArray[np.float64]) -> bool:

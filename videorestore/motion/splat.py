@@ -10,6 +10,8 @@ from videorestore.motion.warp import Floats
 # Two things that arrive at one pixel with displacements farther apart than this are not averaged: the heavier stays.
 APART = 1.5
 CARRIED = 6  # numbers that a pixel takes along
+_OTHERWISE = 6.0  # pixels by which a motion differs from that around it
+_IN_FRONT = 10.0  # weight that this adds
 _SUPPORT = 0.05  # summed weight from which a pixel counts as reached
 
 
@@ -46,7 +48,8 @@ def splat(
 def carry(
     start: int,
     stop: int,
-    whole: Floats, place: Floats, doubt: Floats, unrest: Floats, miss: Floats, residual: Floats, later: bool,
+    whole: Floats, place: Floats, doubt: Floats, unrest: Floats, miss: Floats, residual: Floats, known: Floats,
+    later: bool,
     values: Floats, weight: Floats,
 ) -> None:  # fmt: skip
     """What a pixel takes along to its place between two frames.
@@ -55,7 +58,7 @@ def carry(
     ----------
     whole, place : (h, w, 2) float32
         From the pixel to the other frame, and to its place.
-    doubt, unrest, miss, residual : (h, w) float32
+    doubt, unrest, miss, residual, known : (h, w) float32
     later : bool
         The pixel belongs to the later of the two frames.
     values : (h, w, 6) float32, written
@@ -72,14 +75,36 @@ def carry(
             values[y, x, 4] = doubt[y, x]
             values[y, x, 5] = unrest[y, x]
             against = np.float32(0.5) * miss[y, x] + np.float32(0.05) * residual[y, x]
-            weight[y, x] = np.exp(-against) + np.float32(1e-4)
+            weight[y, x] = np.exp(-against * (np.float32(1.0) - known[y, x])) + np.float32(1e-4)
 
 
-def fill(sums: Floats, support: Floats, out: Floats | None = None) -> Floats:
+@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=8)
+def favour(start: int, stop: int, vectors: Floats, around: Floats, sure: Floats, weight: Floats) -> None:
+    """Raise the weights of what moves otherwise than its surroundings: where both arrive, it passes in front.
+
+    Parameters
+    ----------
+    vectors, around : (h, w, 2) float32
+        Motion of the pixels, and of what lies around them.
+    sure : (h, w) float32
+        How far the motion can be believed, 0..1.
+    weight : (h, w) float32, changed
+    """
+    width = sure.shape[1]
+    one = np.float32(1.0)
+    for y in range(start, stop):
+        for x in range(width):
+            u, v = vectors[y, x, 0] - around[y, x, 0], vectors[y, x, 1] - around[y, x, 1]
+            otherwise = one - np.exp(-(u * u + v * v) / np.float32(_OTHERWISE * _OTHERWISE))
+            weight[y, x] *= one + np.float32(_IN_FRONT) * sure[y, x] * otherwise
+
+
+def fill(sums: Floats, support: Floats, out: Floats | None = None, *, finest: bool = True) -> Floats:
     """Weighted means ``(h, w, k)`` of sums ``(h, w, k)``, written to ``out`` where given.
 
     Where the support ``(h, w)`` is next to nothing, a membrane between the places around (push-pull: means over
-    ever larger cells, until one has support).
+    ever larger cells, until one has support). What lies in front (`favour`) counts little there: behind it the
+    background goes on. Cells are not ``finest``.
     """
     means = np.empty_like(sums) if out is None else out
     if not divide(sums, support, means):
@@ -92,8 +117,8 @@ def fill(sums: Floats, support: Floats, out: Floats | None = None) -> Floats:
     else:
         half = ((height + 1) // 2, (width + 1) // 2)
         coarse_sums, coarse_support = np.zeros((*half, sums.shape[2]), np.float32), np.zeros(half, np.float32)
-        gather(means, support, coarse_sums, coarse_support)
-        coarse = fill(coarse_sums, coarse_support)
+        gather(means, support, finest, coarse_sums, coarse_support)
+        coarse = fill(coarse_sums, coarse_support, finest=False)
     spread_into(coarse, support, means)
     return means
 
@@ -113,12 +138,14 @@ def divide(sums: Floats, support: Floats, means: Floats) -> bool:
 
 
 @kernel
-def gather(means: Floats, support: Floats, sums: Floats, coarse: Floats) -> None:
-    """Add up means over cells of 2 x 2 pixels, weighted by support up to 1."""
+def gather(means: Floats, support: Floats, finest: bool, sums: Floats, coarse: Floats) -> None:
+    """Add up means over cells of 2 x 2 pixels, weighted by support up to 1; by less again beyond 2 where ``finest``."""
     height, width, depth = means.shape
     for y in range(height):
         for x in range(width):
             weight = min(support[y, x], np.float32(1.0))
+            if finest and support[y, x] > np.float32(2.0):
+                weight = (np.float32(2.0) / support[y, x]) ** 6
             coarse[y // 2, x // 2] += weight
             for k in range(depth):
                 sums[y // 2, x // 2, k] += weight * means[y, x, k]

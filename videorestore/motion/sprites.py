@@ -29,7 +29,7 @@ _ALIKE = 0.35  # difference between two looks at a thing, as a share of how far 
 _SURE = 0.2  # the same where only three frames show it
 _LEAST_ALIKE = 6.0  # levels that are always allowed
 _STEADY = 0.25  # share of a step by which the next one may differ
-_FLOWN = 1.2  # of its own width, that a thing flies in a step; what is slower is left to the flow
+_FLOWN = 0.8  # of its own width, that a thing flies in a step; what is slower is left to the flow
 _UNSURE = 0.15  # of how far a thing stands out: the sd where it lies
 _FOLLOWED = 3.0  # pixels by which a flow that follows the thing misses its motion
 

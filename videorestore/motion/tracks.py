@@ -31,6 +31,8 @@ class Track:
         From the frame to the other one.
     whole : (h, w, 2) float32
         The way to the other frame, as the flow has it; as the pixel came where it is hidden there.
+    known : (h, w) float32
+        How far it is the latter, 0..1: the flow's own faults do not count there.
     displacement : (h, w, 2) float32
         From the pixels of the frame to their places at the time asked for.
     doubt : (h, w) float32
@@ -41,6 +43,7 @@ class Track:
 
     flow: Flow
     whole: Floats
+    known: Floats
     displacement: Floats
     doubt: Floats
     unrest: Floats
@@ -88,19 +91,26 @@ def track(
     before, beyond = start - way, end + way
     behind = cache.flow(start, before) if curved and 0 <= before < len(times) else None
     ahead = cache.flow(end, beyond) if curved and 0 <= beyond < len(times) else None
+    known = np.zeros_like(flow.residual)
     if behind is None:
         whole, restless = flow.vectors, flow.residual
     else:
         steps = float((times[end] - times[start]) / (times[start] - times[before]))
         whole = np.empty_like(flow.vectors)
         past_hidden(
-            flow.vectors, flow.consistency, behind.vectors, behind.consistency, np.float32(steps), whole
+            flow.vectors,
+            flow.consistency,
+            behind.vectors,
+            behind.consistency,
+            np.float32(steps),
+            whole,
+            known,
         )
         restless = cache.unrest(start, before, end, steps / (1.0 + steps))
     if behind is None and ahead is None:
         straight = whole * np.float32(share)
         doubt = np.zeros_like(flow.residual)
-        return Track(flow=flow, whole=whole, displacement=straight, doubt=doubt, unrest=restless)
+        return Track(flow=flow, whole=whole, known=known, displacement=straight, doubt=doubt, unrest=restless)
     weights = bend_weights(
         times[start],
         times[end],
@@ -109,7 +119,7 @@ def track(
         target,
     )
     displacement, doubt = bent(whole, flow.consistency, (behind or flow, ahead or flow), weights, share)
-    return Track(flow=flow, whole=whole, displacement=displacement, doubt=doubt, unrest=restless)
+    return Track(flow=flow, whole=whole, known=known, displacement=displacement, doubt=doubt, unrest=restless)
 
 
 def bend_weights(
