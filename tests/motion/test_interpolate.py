@@ -7,6 +7,7 @@ from tests.motion.scenes import psnr, translating
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion.interpolate import REACH, interpolate
+from videorestore.motion.spread import Evidence, spread
 
 
 def test_a_given_time_returns_the_given_frame():
@@ -169,3 +170,18 @@ def test_the_order_of_targets_does_not_matter():
     mixed = interpolate(frames, np.arange(6.0), targets).frames
     for made, target in zip(mixed, targets):
         assert np.array_equal(made, interpolate(frames, np.arange(6.0), np.array([target])).frames[0])
+
+
+def test_sd_does_not_depend_on_where_frames_lie_in_memory():
+    rng = np.random.default_rng(0)
+    shape = (240, 352, 3)
+    maps = [rng.uniform(0, 9, shape[:2]).astype(np.float32) for _ in range(3)]
+    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2])
+    pixels = rng.uniform(0, 255, shape).astype(np.float32)
+    room = np.empty(pixels.size + 16, np.float32)
+    results = []
+    for offset in range(0, 16, 3):
+        moved = room[offset : offset + pixels.size].reshape(shape)
+        moved[...] = pixels
+        results.append(spread(moved, evidence))
+    assert all(np.array_equal(result, results[0]) for result in results)

@@ -55,7 +55,8 @@ def _slope(mean: Floats) -> Floats:
     grey = np.asarray(cv2.transform(mean, np.full((1, mean.shape[2]), 1.0 / mean.shape[2], np.float32)))
     across = cv2.Sobel(grey, cv2.CV_32F, 1, 0, scale=0.125, borderType=cv2.BORDER_REFLECT)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, scale=0.125, borderType=cv2.BORDER_REFLECT)
-    return np.asarray(cv2.magnitude(across, down), dtype=np.float32)
+    # Not cv2.magnitude, whose last bit depends on where in memory the arrays lie.
+    return np.asarray(np.sqrt(across * across + down * down), dtype=np.float32)
 
 
 def _box(values: Floats, size: int) -> Floats:
