@@ -95,5 +95,6 @@ def test_carry(later):
     np.testing.assert_allclose(own, -place)
     np.testing.assert_allclose(other, whole - place)
     assert np.array_equal(values[..., 4], maps[0]) and np.array_equal(values[..., 5], maps[1])
-    against = (0.5 * maps[2] + 0.05 * maps[3]) * (1 - maps[4])
+    against = 0.5 * maps[2] + 0.05 * maps[3]
+    against += maps[4] ** 4 * (np.minimum(against, 1.5) - against)
     np.testing.assert_allclose(weight, np.exp(-against) + 1e-4, rtol=1e-4)

@@ -10,6 +10,7 @@ from videorestore.motion.warp import Floats
 # Two things that arrive at one pixel with displacements farther apart than this are not averaged: the heavier stays.
 APART = 1.5
 CARRIED = 6  # numbers that a pixel takes along
+_AS_IT_CAME = 1.5  # what speaks against a pixel that goes on as it came, at most
 _OTHERWISE = 6.0  # pixels by which a motion differs from that around it
 _IN_FRONT = 10.0  # weight that this adds
 _SUPPORT = 0.05  # summed weight from which a pixel counts as reached
@@ -75,7 +76,9 @@ def carry(
             values[y, x, 4] = doubt[y, x]
             values[y, x, 5] = unrest[y, x]
             against = np.float32(0.5) * miss[y, x] + np.float32(0.05) * residual[y, x]
-            weight[y, x] = np.exp(-against * (np.float32(1.0) - known[y, x])) + np.float32(1e-4)
+            # What goes on as it came stands back behind what is seen to arrive; half of it is neither way.
+            against += known[y, x] ** 4 * (min(against, np.float32(_AS_IT_CAME)) - against)
+            weight[y, x] = np.exp(-against) + np.float32(1e-4)
 
 
 @parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=8)
