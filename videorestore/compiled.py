@@ -46,10 +46,6 @@ def parallel_kernel(
         @functools.wraps(function)
         def spread(*args: _Args.args, **kwargs: _Args.kwargs) -> None:
             total = count(*args, **kwargs)
-            if _threads.count == 1:
-                # No part depends on another, so one call for all of them gives the same bits.
-                compiled(0, total, *args, **kwargs)
-                return
             pieces = min(PIECES, max(total // grain, 1))
             parts = [(total * k // pieces, total * (k + 1) // pieces) for k in range(pieces)]
             in_threads(lambda part: compiled(part[0], part[1], *args, **kwargs), parts)

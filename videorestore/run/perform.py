@@ -336,9 +336,10 @@ def _early(source: Source, options: Common) -> int:
 
     With a cluster they only help to look through the clip.
     """
-    path = source.info.path
-    small = path is not None and os.path.isfile(path) and os.path.getsize(path) < WORTH_WORKERS
-    pixels = expected_frames(source) * source.height * source.width
+    path = source.info.path or ""
+    small = os.path.isfile(path) and os.path.getsize(path) < WORTH_WORKERS
+    count = len(os.listdir(path)) if os.path.isdir(path) else expected_frames(source)
+    pixels = count * source.height * source.width
     if small or 0 < pixels < WORTH_PIXELS or _tight(options):
         return 0
     return options.jobs or workers.cores()
