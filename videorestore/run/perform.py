@@ -34,16 +34,24 @@ from videorestore.run.ahead import compiled_ahead
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
+from videorestore.tasks.cost import STARTING
 from videorestore.tasks.look import helped_by
 from videorestore.tasks.masks import FileMasks
 from videorestore.tasks.options import Common
 from videorestore.tasks.pipeline import Restoration
+from videorestore.tasks.scan import expected_frames
 from videorestore.tasks.work import Progress, Work, silent
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
 WORTH_WORKERS = 2 << 20
-"""Bytes of an input below which workers are not started ahead."""
+WORTH_PIXELS = 8_000_000
+"""Bytes of an input, and pixels of all its frames, below which workers are not started ahead."""
+
+WORTH_PROCESS = 10.0
+ENCODING = 0.3
+"""CPU seconds of work for each process, below which its start costs more than it helps: threads do better. Of these, what
+the encoder takes at least for a megapixel."""
 
 DENOISING = "denoise", "restore"
 """Verbs that most likely need the denoiser's kernels."""
@@ -229,12 +237,12 @@ def _file_to_file(
             try:
                 with (
                     compiled_ahead(verb in DENOISING and options.jobs != 1 and not _tight(options)),
-                    workers.Crew(_early(source, options), not _tight(options)) as crew,
+                    workers.Crew(_early(opened, options), not _tight(options)) as crew,
                     workers.threads(1 if crew.others else 0),
                     helped_by(crew.in_order),
                 ):
                     if options.cluster is None:
-                        crew.warm()
+                        crew.warm(denoiser=verb in DENOISING)
                     work = plan(opened, options, _share(options), progress)
                 check_memory(work, options)
                 jobs = _processes(work, options, len(work.pieces))
@@ -313,21 +321,26 @@ def _share(options: Common) -> int:
 
 
 def _processes(work: Work, options: Common, pieces: int) -> int:
-    """How many processes may work at once: as asked, as many as there are cores, as memory allows."""
-    asked = options.jobs or workers.cores()
+    """How many processes may work at once: as asked or as are worth their start, and as memory allows."""
+    encoding = ENCODING * work.shape.n_frames * work.shape.height * work.shape.width / 1e6
+    effort = max(work.seconds() - STARTING, encoding)
+    asked = options.jobs or min(workers.cores(), int(effort / WORTH_PROCESS))
     # One of them is this process itself, which holds the plan besides.
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
     return int(max(1, min(asked, pieces, fitting)))
 
 
-def _early(source: str, options: Common) -> int:
-    """How many workers to start before the plan is known: none for small files, which one process may do alone.
+def _early(source: Source, options: Common) -> int:
+    """How many workers to start before the plan is known: none for small clips, which one process may do alone.
 
     With a cluster they only help to look through the clip.
     """
-    small = os.path.isfile(source) and os.path.getsize(source) < WORTH_WORKERS
-    if small or _tight(options):
+    path = source.info.path or ""
+    small = os.path.isfile(path) and os.path.getsize(path) < WORTH_WORKERS
+    count = len(os.listdir(path)) if os.path.isdir(path) else expected_frames(source)
+    pixels = count * source.height * source.width
+    if small or 0 < pixels < WORTH_PIXELS or _tight(options):
         return 0
     return options.jobs or workers.cores()
 

@@ -184,13 +184,13 @@ class Crew:
 
         return Desk(here or function, elsewhere, self.others)
 
-    def warm(self) -> None:
-        """Let them start and load their libraries while the work is still being planned."""
+    def warm(self, *, denoiser: bool) -> None:
+        """Let them start and load their libraries, the denoiser if wanted, while the work is still being planned."""
         if self.others:
             executor = self._executor()
             with _deaf():
                 for _ in range(self.others):
-                    executor.submit(_in_crew, self._hold, _load)
+                    executor.submit(_in_crew, self._hold, _load, denoiser)
 
     def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
@@ -251,9 +251,10 @@ class Crew:
                     ) from error
 
 
-def _load() -> None:
-    """Load what pieces are made with, compiled kernels included."""
+def _load(denoiser: bool) -> None:
+    """Load what pieces are made with, and the denoiser with its compiled kernels."""
     from videorestore.run import piecework  # noqa: F401
     from videorestore.run.ahead import denoise_grains
 
-    denoise_grains("fast")
+    if denoiser:
+        denoise_grains("fast")
