@@ -20,7 +20,7 @@ from videorestore.motion.inpaint_fusion import Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
-from videorestore.spatial.membrane import push_pull
+from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
 
 FIRST, SECOND = 4, 12
 """Frames on either side that the first and the second pass look for content in."""
@@ -35,7 +35,10 @@ REACH = FIRST + SECOND + BRIDGE + 2
 """Frames on either side that a result may depend on."""
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
-_ENDS = 0.4  # share of the variance of the moment between the ends that other guesses at most leave
+_ENDS = 0.17  # share, per frame between the ends, of the variance of that moment that other guesses leave
+_MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
+_BESIDE = 0.85  # share of the variance beside a bridged hole that holds inside; its ends say the rest
+_AMIDST = 0.8, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
 
@@ -89,12 +92,15 @@ class Scene:
         core = (depth > _DEPTH).astype(np.uint8)
         return np.asarray((cv2.dilate(core, np.ones((9, 9), np.uint8)) > 0) & (holes > 0))
 
-    def _bridge(self, k: int) -> tuple[Guess | None, Mask]:
-        """A guess at the deep holes from the nearest frames that are whole there, and where it holds."""
+    def _bridge(self, k: int) -> tuple[Guess | None, Mask, FloatArray]:
+        """A guess at the deep holes from the nearest frames that are whole there, where it holds, and the least
+        variance ``(height, width)`` that is left there.
+        """
         deep = self.deep(k)
         covered = np.zeros_like(deep)
+        least = np.zeros(deep.shape, np.float32)
         if not deep.any():
-            return None, covered
+            return None, covered, least
         groups: dict[tuple[int, int], Mask] = {}
         count, labels = cv2.connectedComponents(deep.astype(np.uint8))
         for label in range(1, count):
@@ -104,7 +110,7 @@ class Scene:
             if before is not None and after is not None:
                 groups[before, after] = groups.get((before, after), np.zeros_like(part)) | part
         if not groups:
-            return None, covered
+            return None, covered, least
         pixels = self.spatial(k)[0].copy()
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
@@ -116,7 +122,12 @@ class Scene:
             trust[near] = 1
             variance[near] = spread[near]
             covered |= part
-        return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered
+            # Beside a hole that lasts for several frames the next frames are seen, inside they are not: what is
+            # measured there is too small for the inside, where all that is known comes from both ends.
+            least[part] = min(_ENDS * (after - before), 1.0) * spread[part]
+        seen = self.known[k] & (trust > 0)
+        least *= _honesty((pixels - self.frames[k])[seen], variance[seen])
+        return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered, least
 
     def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
         """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
@@ -143,7 +154,7 @@ class Scene:
             return mean, variance.mean(axis=2)
         pixels, sd = self.alone(k)
         variance = (sd**2).mean(axis=2)
-        guess, covered = self.bridge(k)
+        guess, covered, _ = self.bridge(k)
         if guess is not None:
             pixels = np.where(covered[..., None], guess.pixels, pixels)
             variance = np.where(covered, np.float32(50), variance)
@@ -173,7 +184,7 @@ class Scene:
 
     def _mend(self, k: int, level: int, reach: int) -> tuple[FloatArray, FloatArray]:
         if not self.known[k].any():
-            bridge, covered = self.bridge(k)
+            bridge, covered, _ = self.bridge(k)
             if bridge is not None and covered.all():
                 # Nothing is left to learn from: the moment between its neighbours, as it is.
                 return bridge.pixels, np.repeat(bridge.variance[..., None], self.frames.shape[3], axis=2)
@@ -181,19 +192,26 @@ class Scene:
         still = self._static(k)
         if still is not None:
             guesses.append(still)
-        if not self.whole[k]:
-            bridge, _ = self.bridge(k)
-            if bridge is not None:
-                guesses.append(bridge)
+        bridge, covered, least = self.bridge(k)
+        if bridge is not None:
+            guesses.append(bridge)
         spatial, sd = self.alone(k)
         mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
-        bridge, covered = self.bridge(k)
-        if bridge is not None:
-            # Beside a hole that lasts for several frames the next frames are seen, inside they are not: what is
-            # measured there is too small for the inside, where all that is known comes from both ends.
-            least = np.where(covered, _ENDS * bridge.variance, np.float32(0))
-            variance = np.maximum(variance, least[..., None]).astype(np.float32)
-        return mean, variance
+        share = np.where(covered, np.float32(_BESIDE), self._amidst(k))
+        return mean, np.maximum(variance * share[..., None], least[..., None])
+
+    def _amidst(self, k: int) -> FloatArray:
+        """Factor ``(height, width)`` of the variance seen beside a hole that makes it that of the inside.
+
+        The motion was found with the known pixels in sight, so that other frames fit them better than they fit what is
+        missing; the more so, the more a missing pixel is among missing ones and the known ones beside are not. Not for
+        deep holes, whose variance says as much.
+        """
+        missing = (~self.known[k]).astype(np.float32)
+        share = blur(missing, _AMIDST[1])
+        beside = gaussian_mean(share, 1 - missing, 2 * _AMIDST[1], fallback=1.0)
+        factor = 1 + np.float32(_AMIDST[0]) * np.maximum(share - beside, 0)
+        return np.where(self.deep(k), np.float32(1), factor).astype(np.float32)
 
     def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
         """Frames on one side, followed until every hole has been seen."""
@@ -245,3 +263,12 @@ class Scene:
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,
         )
+
+
+def _honesty(errors: FloatArray, variance: FloatArray) -> float:
+    """Factor of variances ``(m,)`` by which errors ``(m, channels)`` exceed 1.96 sd as rarely as they should."""
+    if not len(errors):
+        return 1.0
+    ratio = np.quantile(np.abs(errors) / np.sqrt(variance + np.float32(0.1))[:, None], 0.95) / 1.96
+    sure = len(errors) / (len(errors) + _MANY)
+    return float(np.clip(max(ratio, 0.1) ** sure, 0.5, 1.5) ** 2)
