@@ -16,6 +16,7 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
+from videorestore.motion.inpaint_far import follow
 from videorestore.motion.inpaint_fusion import Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
@@ -31,7 +32,10 @@ BRIDGE = 6
 STATIC = 6
 """Frames on either side that serve a place that stands still."""
 
-REACH = FIRST + SECOND + BRIDGE + 2
+FAR = 30
+"""Frames on either side that the second pass follows the places through that no near frame shows."""
+
+REACH = FIRST + FAR + BRIDGE + 2
 """Frames on either side that a result may depend on."""
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
@@ -195,6 +199,14 @@ class Scene:
         bridge, covered, least = self.bridge(k)
         if bridge is not None:
             guesses.append(bridge)
+        blind = self.deep(k) & ~covered
+        if level and blind.any():
+            for step in (-1, 1):
+                far = follow(
+                    k, step, FAR, blind, self.frames, self.known, lambda i, j: self.flow(level, i, j)
+                )
+                if far is not None:
+                    guesses.append(far)
         spatial, sd = self.alone(k)
         mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
         share = np.where(covered, np.float32(_BESIDE), self._amidst(k))
