@@ -43,6 +43,7 @@ _ENDS = 0.17  # share, per frame between the ends, of the variance of that momen
 _MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
 _BESIDE = 0.85  # share of the variance beside a bridged hole that holds inside; its ends say the rest
 _AMIDST = 0.8, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
+_TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
 
@@ -193,7 +194,8 @@ class Scene:
                 # Nothing is left to learn from: the moment between its neighbours, as it is.
                 return bridge.pixels, np.repeat(bridge.variance[..., None], self.frames.shape[3], axis=2)
         guesses = self._along(k, -1, level, reach) + self._along(k, 1, level, reach)
-        still = self._static(k)
+        amidst = self._amidst(k)
+        still = self._static(k, 1 + max(len(guesses) - 1, 0) * self._unseen(k, amidst))
         if still is not None:
             guesses.append(still)
         bridge, covered, least = self.bridge(k)
@@ -209,21 +211,33 @@ class Scene:
                     guesses.append(far)
         spatial, sd = self.alone(k)
         mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
-        share = np.where(covered, np.float32(_BESIDE), self._amidst(k))
+        # Deep holes have a variance of their own that says what is not seen inside.
+        share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
+        share = np.where(covered, np.float32(_BESIDE), share)
         return mean, np.maximum(variance * share[..., None], least[..., None])
 
     def _amidst(self, k: int) -> FloatArray:
-        """Factor ``(height, width)`` of the variance seen beside a hole that makes it that of the inside.
+        """How much more a missing pixel is among missing ones than the known ones beside it ``(height, width)``, 0 to 1.
 
-        The motion was found with the known pixels in sight, so that other frames fit them better than they fit what is
-        missing; the more so, the more a missing pixel is among missing ones and the known ones beside are not. Not for
-        deep holes, whose variance says as much.
+        The motion was found with the known pixels in sight, so that other frames fit them better than what is missing.
+        Where known and missing pixels are all mixed up, they fit both alike.
         """
         missing = (~self.known[k]).astype(np.float32)
         share = blur(missing, _AMIDST[1])
         beside = gaussian_mean(share, 1 - missing, 2 * _AMIDST[1], fallback=1.0)
-        factor = 1 + np.float32(_AMIDST[0]) * np.maximum(share - beside, 0)
-        return np.where(self.deep(k), np.float32(1), factor).astype(np.float32)
+        return np.asarray(np.maximum(share - beside, 0), np.float32)
+
+    def _unseen(self, k: int, amidst: FloatArray) -> FloatArray:
+        """How little the motion in a hole is to be believed, 0 to 1 ``(height, width)``, against a rest.
+
+        In a deep hole only where the frames before and after show the very place: farther away it may be another.
+        """
+        deep = self.deep(k)
+        shown = self.known[max(k - 1, 0)] & self.known[min(k + 1, len(self.known) - 1)]
+        inside = np.where(shown | ~deep, np.minimum(2 * amidst, 1), np.float32(0))
+        # Known pixels beside a deep hole teach with the shares that hold inside.
+        beside = gaussian_mean(inside, deep.astype(np.float32), _TAUGHT)
+        return np.where(self.known[k], beside, inside).astype(np.float32)
 
     def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
         """Frames on one side, followed until every hole has been seen."""
@@ -258,7 +272,7 @@ class Scene:
                 break
         return guesses
 
-    def _static(self, k: int) -> Guess | None:
+    def _static(self, k: int, voices: FloatArray) -> Guess | None:
         """What this very place shows at other times."""
         first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
         if last - first < 2:
@@ -274,6 +288,7 @@ class Scene:
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,
+            voices=voices,
         )
 
 
