@@ -103,3 +103,18 @@ def test_a_logo_over_a_still_scene_is_not_worse_than_other_fills():
     # The same content in every frame: nothing flickers.
     assert np.abs(np.diff(made, axis=0)).max() < 1
     assert (sd[:, hole] > 0).all()
+
+
+def test_the_sd_of_a_hole_in_a_calm_place_is_smaller_than_beside_a_lively_one():
+    rng = np.random.default_rng(11)
+    calm = rng.normal(128, 2, (64, 96, 3))
+    lively = calm + np.kron(rng.normal(0, 40, (16, 24, 1)), np.ones((4, 4, 1)))
+    frame = np.where(np.arange(96)[None, :, None] < 48, calm, lively).astype(np.float32)
+    spread = []
+    for left in (18, 66):
+        hole = np.zeros((64, 96), bool)
+        hole[26:38, left : left + 12] = True
+        values, variance = blind_fill(frame, ~hole, hole)
+        spread.append(np.sqrt(variance.mean()))
+        assert 0.8 < (np.abs(values - frame[hole]) < 1.96 * np.sqrt(variance)).mean()
+    assert spread[0] < 0.5 * spread[1]

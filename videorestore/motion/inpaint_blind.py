@@ -2,8 +2,9 @@
 
 Five linear guesses at every missing pixel: the means, by nearness, of what it meets above and below, to the left and
 right, and in all four directions, which continue upright and level edges; and ordinary kriging from the rim with two
-variograms, which continues what is irregular. A hole of the same shape beside the real one, where the truth is known, tells how to mix them and how far off
-the mixture is.
+variograms, which continues what is irregular. Holes of the same shape beside the real one, where the truth is known,
+tell how to mix them and how far off the mixture is, in units of what a hole itself shows of its difficulty: how lively
+its rim is and how much the guesses disagree.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _VARIOGRAMS = (
 _EQUAL = 0.2  # share of the mean squared error by which weights are drawn towards equal ones
 _GAP = 2  # pixels between the hole and the one beside it
 _CHUNK = 1 << 14  # pixels that are kriged at once
+_FLAT = 4.0, 1.0  # variance of a rim, and of guesses, in levels, that is as good as none
 _USUAL = 900.0  # variance in levels where there is no room for a hole beside the hole
 
 Doubles = NDArray[np.float64]
@@ -80,7 +82,7 @@ def blind_fill(frame: FloatArray, known: Mask, hole: Mask) -> tuple[FloatArray, 
     shape, corner = outline(hole)
     guesses = _guesses(frame, known, shape, corner)
     height, width = shape.inside.max(axis=0) + 1
-    errors, places = [], []
+    errors, places, rims = [], [], []
     for step in ((height + _GAP, 0), (-height - _GAP, 0), (0, width + _GAP), (0, -width - _GAP)):
         place = corner + np.array(step)
         at = shape.inside + place
@@ -95,14 +97,19 @@ def blind_fill(frame: FloatArray, known: Mask, hole: Mask) -> tuple[FloatArray, 
         made = _guesses(frame, hidden, shape, place)
         errors.append(made[:, true] - frame[at[true, 0], at[true, 1]])
         places.append(np.nonzero(true)[0])
+        rims.append(_liveliness(frame, hidden, shape, place))
     if not errors:
         mean = guesses.mean(axis=0)
         return mean.astype(np.float32), np.full(mean.shape, _USUAL, np.float32)
     off = np.concatenate(errors, axis=1)
     shares = mixture(off.reshape(len(guesses), -1))
     mean = np.tensordot(shares, guesses, axes=1)
-    missed = np.square(np.tensordot(shares, off, axes=1)).mean(axis=1)
-    variance = _by_depth(_depth(shape), np.concatenate(places), missed) + 1.0
+    missed = [
+        np.square(np.tensordot(shares, error, axes=1)).mean(axis=1) / _difficulty(error, shares, rim)
+        for error, rim in zip(errors, rims)
+    ]
+    variance = _by_depth(_depth(shape), np.concatenate(places), np.concatenate(missed))
+    variance = variance * _difficulty(guesses, shares, _liveliness(frame, known, shape, corner)) + 1.0
     return mean.astype(np.float32), np.repeat(variance[:, None], mean.shape[1], axis=1).astype(np.float32)
 
 
@@ -119,6 +126,25 @@ def mixture(errors: Doubles) -> Doubles:
     result = np.zeros(len(gram))
     result[left] = weights / weights.sum()
     return result
+
+
+def _liveliness(frame: FloatArray, known: Mask, shape: Shape, corner: Places) -> float:
+    """Variance of what is known around a hole of this shape at a place."""
+    at = shape.rim + corner
+    at = at[((at >= 0) & (at < known.shape)).all(axis=1)]
+    at = at[known[at[:, 0], at[:, 1]]]
+    return float(frame[at[:, 0], at[:, 1]].var(axis=0, dtype=np.float64).mean()) if len(at) else 0.0
+
+
+def _difficulty(guesses: Doubles, shares: Doubles, rim: float) -> Doubles:
+    """Squared error ``(m,)`` to expect, up to a factor, of a mixture of guesses ``(k, m, c)``.
+
+    The geometric mean of the variance along the rim and of that of the guesses, half of the latter that of the pixel
+    and half that of the whole hole. Guesses may be given by their errors.
+    """
+    apart = np.square(guesses - np.tensordot(shares, guesses, axes=1))
+    spread = np.tensordot(shares, apart, axes=1).mean(axis=1)
+    return np.asarray(np.sqrt((rim + _FLAT[0]) * (spread + spread.mean() + _FLAT[1])))
 
 
 def _depth(shape: Shape) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ _TEACH = 5.0  # sigma of the window in which guesses are compared with what is k
 _MEND = 6.0  # the same for the share of kriging and of the spatial fill
 _MEAN = 3.0  # sigma of the local mean of a residual
 _MOST = 8  # guesses that enter one regression
+_FINEST = 0.05  # squared error in levels that is as good as none
 _LARGEST = 24.0  # a residual beyond this is an occlusion, not a field to be kriged
 
 Indices = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -44,12 +45,15 @@ class Guess:
         Variance of the pixels it was read from; zero if they were seen, large if they were guessed themselves.
     usual : float
         Squared error to expect where nothing is known around to judge it by.
+    voices : float or ndarray, shape (height, width)
+        Guesses that this one counts for: those that share one motion are wrong together.
     """
 
     pixels: FloatArray
     trust: FloatArray
     variance: FloatArray
     usual: float
+    voices: FloatArray | float = 1.0
 
 
 def fuse(
@@ -94,9 +98,11 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
         weight = np.asarray(seen * guess.trust * (4 / (guess.variance + 4)), np.float32)
         errors.append(gaussian_mean(misfit, weight, _TEACH, fallback=guess.usual))
     least = np.min(errors, axis=0)
+    # Where a guess is right to a fraction of a level, as in a still picture, fractions tell the guesses apart.
+    floor = np.clip(least, _FINEST, 1)
     prior = np.stack(
         [
-            np.maximum(guess.trust, 1e-4) / (error - 0.8 * least + guess.variance + 1)
+            guess.voices * np.maximum(guess.trust, 1e-4) / (error - 0.8 * least + guess.variance + floor)
             for guess, error in zip(guesses, errors)
         ]
     )
@@ -124,7 +130,7 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
         around = window.mean(guess.variance)
         own = np.maximum(guess.variance[at] - around, 0)
         own += (errors[i][at] + guess.variance[at]) * (1 / trust - 1)
-        gram[-1] = gram[-1] + 2 + 0.05 * typical + own
+        gram[-1] = gram[-1] + 2 * floor[at] + 0.05 * typical + own
     weights = np.empty((len(guesses), len(at[0])), np.float32)
     ridge_weights(np.stack(gram).astype(np.float32), np.stack(load).astype(np.float32), weights)
     drift = start.copy()

@@ -16,11 +16,12 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
+from videorestore.motion.inpaint_far import follow
 from videorestore.motion.inpaint_fusion import Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
-from videorestore.spatial.membrane import push_pull
+from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
 
 FIRST, SECOND = 4, 12
 """Frames on either side that the first and the second pass look for content in."""
@@ -31,11 +32,18 @@ BRIDGE = 6
 STATIC = 6
 """Frames on either side that serve a place that stands still."""
 
-REACH = FIRST + SECOND + BRIDGE + 2
+FAR = 30
+"""Frames on either side that the second pass follows the places through that no near frame shows."""
+
+REACH = FIRST + FAR + BRIDGE + 2
 """Frames on either side that a result may depend on."""
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
-_ENDS = 0.4  # share of the variance of the moment between the ends that other guesses at most leave
+_ENDS = 0.17  # share, per frame between the ends, of the variance of that moment that other guesses leave
+_MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
+_BESIDE = 0.85  # share of the variance beside a bridged hole that holds inside; its ends say the rest
+_AMIDST = 0.8, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
+_TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
 
@@ -89,12 +97,15 @@ class Scene:
         core = (depth > _DEPTH).astype(np.uint8)
         return np.asarray((cv2.dilate(core, np.ones((9, 9), np.uint8)) > 0) & (holes > 0))
 
-    def _bridge(self, k: int) -> tuple[Guess | None, Mask]:
-        """A guess at the deep holes from the nearest frames that are whole there, and where it holds."""
+    def _bridge(self, k: int) -> tuple[Guess | None, Mask, FloatArray]:
+        """A guess at the deep holes from the nearest frames that are whole there, where it holds, and the least
+        variance ``(height, width)`` that is left there.
+        """
         deep = self.deep(k)
         covered = np.zeros_like(deep)
+        least = np.zeros(deep.shape, np.float32)
         if not deep.any():
-            return None, covered
+            return None, covered, least
         groups: dict[tuple[int, int], Mask] = {}
         count, labels = cv2.connectedComponents(deep.astype(np.uint8))
         for label in range(1, count):
@@ -104,7 +115,7 @@ class Scene:
             if before is not None and after is not None:
                 groups[before, after] = groups.get((before, after), np.zeros_like(part)) | part
         if not groups:
-            return None, covered
+            return None, covered, least
         pixels = self.spatial(k)[0].copy()
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
@@ -116,7 +127,12 @@ class Scene:
             trust[near] = 1
             variance[near] = spread[near]
             covered |= part
-        return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered
+            # Beside a hole that lasts for several frames the next frames are seen, inside they are not: what is
+            # measured there is too small for the inside, where all that is known comes from both ends.
+            least[part] = min(_ENDS * (after - before), 1.0) * spread[part]
+        seen = self.known[k] & (trust > 0)
+        least *= _honesty((pixels - self.frames[k])[seen], variance[seen])
+        return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered, least
 
     def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
         """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
@@ -143,7 +159,7 @@ class Scene:
             return mean, variance.mean(axis=2)
         pixels, sd = self.alone(k)
         variance = (sd**2).mean(axis=2)
-        guess, covered = self.bridge(k)
+        guess, covered, _ = self.bridge(k)
         if guess is not None:
             pixels = np.where(covered[..., None], guess.pixels, pixels)
             variance = np.where(covered, np.float32(50), variance)
@@ -173,27 +189,55 @@ class Scene:
 
     def _mend(self, k: int, level: int, reach: int) -> tuple[FloatArray, FloatArray]:
         if not self.known[k].any():
-            bridge, covered = self.bridge(k)
+            bridge, covered, _ = self.bridge(k)
             if bridge is not None and covered.all():
                 # Nothing is left to learn from: the moment between its neighbours, as it is.
                 return bridge.pixels, np.repeat(bridge.variance[..., None], self.frames.shape[3], axis=2)
         guesses = self._along(k, -1, level, reach) + self._along(k, 1, level, reach)
-        still = self._static(k)
+        amidst = self._amidst(k)
+        still = self._static(k, 1 + max(len(guesses) - 1, 0) * self._unseen(k, amidst))
         if still is not None:
             guesses.append(still)
-        if not self.whole[k]:
-            bridge, _ = self.bridge(k)
-            if bridge is not None:
-                guesses.append(bridge)
+        bridge, covered, least = self.bridge(k)
+        if bridge is not None:
+            guesses.append(bridge)
+        blind = self.deep(k) & ~covered
+        if level and blind.any():
+            for step in (-1, 1):
+                far = follow(
+                    k, step, FAR, blind, self.frames, self.known, lambda i, j: self.flow(level, i, j)
+                )
+                if far is not None:
+                    guesses.append(far)
         spatial, sd = self.alone(k)
         mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
-        bridge, covered = self.bridge(k)
-        if bridge is not None:
-            # Beside a hole that lasts for several frames the next frames are seen, inside they are not: what is
-            # measured there is too small for the inside, where all that is known comes from both ends.
-            least = np.where(covered, _ENDS * bridge.variance, np.float32(0))
-            variance = np.maximum(variance, least[..., None]).astype(np.float32)
-        return mean, variance
+        # Deep holes have a variance of their own that says what is not seen inside.
+        share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
+        share = np.where(covered, np.float32(_BESIDE), share)
+        return mean, np.maximum(variance * share[..., None], least[..., None])
+
+    def _amidst(self, k: int) -> FloatArray:
+        """How much more a missing pixel is among missing ones than the known ones beside it ``(height, width)``, 0 to 1.
+
+        The motion was found with the known pixels in sight, so that other frames fit them better than what is missing.
+        Where known and missing pixels are all mixed up, they fit both alike.
+        """
+        missing = (~self.known[k]).astype(np.float32)
+        share = blur(missing, _AMIDST[1])
+        beside = gaussian_mean(share, 1 - missing, 2 * _AMIDST[1], fallback=1.0)
+        return np.asarray(np.maximum(share - beside, 0), np.float32)
+
+    def _unseen(self, k: int, amidst: FloatArray) -> FloatArray:
+        """How little the motion in a hole is to be believed, 0 to 1 ``(height, width)``, against a rest.
+
+        In a deep hole only where the frames before and after show the very place: farther away it may be another.
+        """
+        deep = self.deep(k)
+        shown = self.known[max(k - 1, 0)] & self.known[min(k + 1, len(self.known) - 1)]
+        inside = np.where(shown | ~deep, np.minimum(2 * amidst, 1), np.float32(0))
+        # Known pixels beside a deep hole teach with the shares that hold inside.
+        beside = gaussian_mean(inside, deep.astype(np.float32), _TAUGHT)
+        return np.where(self.known[k], beside, inside).astype(np.float32)
 
     def _along(self, k: int, step: int, level: int, reach: int) -> list[Guess]:
         """Frames on one side, followed until every hole has been seen."""
@@ -228,7 +272,7 @@ class Scene:
                 break
         return guesses
 
-    def _static(self, k: int) -> Guess | None:
+    def _static(self, k: int, voices: FloatArray) -> Guess | None:
         """What this very place shows at other times."""
         first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
         if last - first < 2:
@@ -244,4 +288,14 @@ class Scene:
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,
+            voices=voices,
         )
+
+
+def _honesty(errors: FloatArray, variance: FloatArray) -> float:
+    """Factor of variances ``(m,)`` by which errors ``(m, channels)`` exceed 1.96 sd as rarely as they should."""
+    if not len(errors):
+        return 1.0
+    ratio = np.quantile(np.abs(errors) / np.sqrt(variance + np.float32(0.1))[:, None], 0.95) / 1.96
+    sure = len(errors) / (len(errors) + _MANY)
+    return float(np.clip(max(ratio, 0.1) ** sure, 0.5, 1.5) ** 2)
