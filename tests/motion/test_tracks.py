@@ -6,7 +6,7 @@ from scipy.interpolate import CubicSpline
 
 from tests.motion.scenes import translating
 from videorestore.motion.flow import Flow, FlowCache
-from videorestore.motion.tracks import bend_weights, bent, kriging_weights, track
+from videorestore.motion.tracks import bend_weights, bent, kriging_weights, track, unforeseen
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,19 @@ def test_bend_weights_are_the_way_from_the_straight_to_the_curved_path():
     assert abs(weights @ places[1:] - (curved - 3.0 * 0.7 / 1.5)) < 1e-9
     np.testing.assert_allclose(bend_weights(1.0, 2.5, None, None, target), 0, atol=1e-12)
     assert bend_weights(1.0, 2.5, None, 3.0, target)[1] == 0
+
+
+@pytest.mark.parametrize(("before", "beyond"), [(-1.0, 2.0), (-0.5, None), (-0.25, 1.25)])
+def test_what_is_not_foreseen_of_a_path_is_that_of_its_process(before, beyond):
+    steps = np.random.default_rng(0).normal(size=(4000, 400)) * 0.1
+    paths = np.cumsum(np.cumsum(steps, axis=1), axis=1)
+    grid = np.linspace(-1.0, 2.99, 400)
+    times = np.array([t for t in (0.0, 1.0, before, beyond) if t is not None])
+    known = paths[:, np.abs(grid[:, None] - times).argmin(axis=0)]
+    true = paths[:, np.abs(grid - 0.4).argmin()]
+    curved, straight = known @ kriging_weights(times, 0.4), 0.6 * known[:, 0] + 0.4 * known[:, 1]
+    ratio = np.square(true - curved).mean() / np.square(curved - straight).mean()
+    assert abs(unforeseen(0.0, 1.0, before, beyond, 0.4) / ratio - 1.0) < 0.1
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 3.0]])

@@ -17,7 +17,7 @@ from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
 from videorestore.motion.splat import carry, fill, splat
-from videorestore.motion.spread import Evidence, spread
+from videorestore.motion.spread import Evidence, copied, spread
 from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
 from videorestore.motion.tracks import track
 from videorestore.motion.warp import Floats, warp
@@ -247,7 +247,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     mean, evidence = np.empty(shape, np.float32), window.space("evidence", 3, *shape[:2])
     fuse(costs, support, paths, blends, gaps, mean, evidence)
-    sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
+    same = copied(frames[before], frames[after])
+    sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=same))
     return mean, np.repeat(sd[..., None], shape[2], axis=2)
 
 

@@ -11,7 +11,10 @@ from videorestore.motion.warp import Floats
 
 # Levels of sd per level of each of the `terms`, by quantile regression of the absolute error at 95 % over held-out
 # frames of natural clips. The first is the rounding of the frames that the error is measured against.
-COEFFICIENTS = np.array([0.15, 0.49, 1.05, 0.33, 0.4], dtype=np.float32)
+COEFFICIENTS = np.array([0.07, 0.51, 1.0, 0.4, 0.4], dtype=np.float32)
+
+COPIED = np.float32(0.95)  # part of the sd that is gone where all pixels around are copies
+_COPIED_BOX = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +26,13 @@ class Evidence:
     gap : absolute difference of the two frames along the path, in levels
     doubt : sd of the place on the trajectory, in pixels
     unrest : how far the frames are from what their own neighbours in time foretell, in levels
+    copied : share of the pixels around that are the same in both frames to the bit, 0..1
     """
 
     gap: Floats
     doubt: Floats
     unrest: Floats
+    copied: Floats
 
 
 def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
@@ -47,7 +52,14 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
     sd = np.full(mean.shape[:2], COEFFICIENTS[0], np.float32)
     for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):
         sd += coefficient * term
+    # A coder that repeats pixels from one frame to the next repeats them in the frames between as well.
+    sd *= np.float32(1.0) - COPIED * evidence.copied
     return sd
+
+
+def copied(first: Floats, second: Floats) -> Floats:
+    """Share ``(h, w)`` of the pixels around that two frames ``(h, w, c)`` have in common to the bit."""
+    return _box((first == second).all(axis=2).astype(np.float32), _COPIED_BOX)
 
 
 def _slope(mean: Floats) -> Floats:

@@ -101,14 +101,14 @@ def track(
         straight = whole * np.float32(share)
         doubt = np.zeros_like(flow.residual)
         return Track(flow=flow, whole=whole, displacement=straight, doubt=doubt, unrest=restless)
-    weights = bend_weights(
+    known = (
         times[start],
         times[end],
         times[before] if behind is not None else None,
         times[beyond] if ahead is not None else None,
-        target,
     )
-    displacement, doubt = bent(whole, flow.consistency, (behind or flow, ahead or flow), weights, share)
+    weights, rest = bend_weights(*known, target), unforeseen(*known, target)
+    displacement, doubt = bent(whole, flow.consistency, (behind or flow, ahead or flow), weights, share, rest)
     return Track(flow=flow, whole=whole, displacement=displacement, doubt=doubt, unrest=restless)
 
 
@@ -142,8 +142,29 @@ def bend_weights(
     return weights
 
 
+def unforeseen(start: float, end: float, before: float | None, beyond: float | None, target: float) -> float:
+    """Variance of a place around the path through the known places, over the variance of the bend of that path.
+
+    Both follow from the process of which the path is the posterior mean: motion that bends much where it is seen
+    bends as much where it is not. Parameters as in `bend_weights`.
+    """
+    times = np.array([t for t in (start, end, before, beyond) if t is not None] + [target])
+    covariance = np.abs((times[:, None] - times[None, :]) / (end - start)) ** 3
+    share = (target - start) / (end - start)
+    kriged = np.append(kriging_weights(times[:-1], target), -1.0)
+    straight = np.zeros(len(times))
+    straight[:2], straight[-1] = (1.0 - share, share), -1.0
+    bend = kriged - straight
+    return float((kriged @ covariance @ kriged) / max(bend @ covariance @ bend, 1e-12))
+
+
 def bent(
-    whole: Floats, miss: Floats, flows: tuple[Flow, Flow], weights: NDArray[np.float64], share: float
+    whole: Floats,
+    miss: Floats,
+    flows: tuple[Flow, Flow],
+    weights: NDArray[np.float64],
+    share: float,
+    rest: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Displacement ``(h, w, 2)`` on a path that bends as far as can be believed, and the sd ``(h, w)`` of the place.
 
@@ -159,6 +180,8 @@ def bent(
         See `bend_weights`.
     share : float
         Place in time between the frames, 0..1.
+    rest : float
+        See `unforeseen`.
     """
     behind, ahead = flows
     bend, variance = np.empty_like(whole), np.empty_like(miss)
@@ -169,5 +192,5 @@ def bent(
     )  # fmt: skip
     around = cv2.blur(judged, _BEND_BOX, borderType=cv2.BORDER_REFLECT)
     displacement, doubt = np.empty_like(whole), np.empty_like(miss)
-    shrink_bend(whole, bend, variance, around, np.float32(share), displacement, doubt)
+    shrink_bend(whole, bend, variance, around, np.float32(share), np.float32(rest), displacement, doubt)
     return displacement, doubt
