@@ -148,3 +148,25 @@ def test_the_order_of_targets_does_not_matter():
     mixed = interpolate(frames, np.arange(6.0), targets).frames
     for made, target in zip(mixed, targets):
         assert np.array_equal(made, interpolate(frames, np.arange(6.0), np.array([target])).frames[0])
+
+
+def test_copied_pixels_are_surer_than_equally_quiet_ones():
+    rng = np.random.default_rng(3)
+    scene = np.rint(rng.uniform(0, 255, (1, 48, 64, 3))).astype(np.float32)
+    frames = np.repeat(scene, 4, axis=0)
+    frames[:, :, 32:] += rng.integers(-1, 2, (4, 48, 32, 3))
+    sd = interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0]
+    assert 0 < sd[:, :20].max() < 0.05 and sd[:, 44:].min() > 0.3
+
+
+def test_a_shaking_camera_is_less_sure_than_a_steady_one():
+    rng = np.random.default_rng(2)
+    inner = (slice(10, -10), slice(14, -14))
+
+    def mean_sd(shakes):
+        places = [(3.0 * t + dx, dy) for t, (dx, dy) in enumerate(shakes)]
+        frames = translating(places, shape=(64, 80), finest=0.4)
+        return interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0][inner].mean()
+
+    shaken = [mean_sd(rng.normal(0, 1.0, (4, 2))) for _ in range(4)]
+    assert np.mean(shaken) > 3.0 * mean_sd(np.zeros((4, 2)))

@@ -6,7 +6,7 @@ from scipy.interpolate import CubicSpline
 
 from tests.motion.scenes import translating
 from videorestore.motion.flow import Flow, FlowCache
-from videorestore.motion.tracks import bend_weights, bent, kriging_weights, track, unforeseen
+from videorestore.motion.tracks import bend_weights, bent, kriging_weights, shaking, track, unforeseen
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,26 @@ def test_what_is_not_foreseen_of_a_path_is_that_of_its_process(before, beyond):
     curved, straight = known @ kriging_weights(times, 0.4), 0.6 * known[:, 0] + 0.4 * known[:, 1]
     ratio = np.square(true - curved).mean() / np.square(curved - straight).mean()
     assert abs(unforeseen(0.0, 1.0, before, beyond, 0.4) / ratio - 1.0) < 0.1
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 7.0, 8.0], [0.0, 0.5, 2.0, 2.3]])
+def test_shaking_is_told_from_acceleration(times):
+    times, shape, rng = np.array(times), (8, 8), np.random.default_rng(1)
+
+    def found(places):
+        flows = [
+            Flow(
+                vectors=np.broadcast_to(np.float32(way), (*shape, 2)).copy(), consistency=none, residual=none
+            )
+            for way in (places[0] - places[1], places[2] - places[1], places[3] - places[2])
+        ]
+        return shaking(flows[1].vectors, none, (flows[0], flows[2]), times)
+
+    none = np.zeros(shape, np.float32)
+    bends = times[:, None] ** 2 * np.array([1.5, -0.5]) + times[:, None] * 3.0
+    assert found(bends) < 0.05
+    shaken = [found(bends * 0.1 + 2.0 * rng.normal(size=(4, 2))) for _ in range(400)]
+    assert 2.0 < np.mean(shaken) < 8.0
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 3.0]])

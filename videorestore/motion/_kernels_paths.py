@@ -224,6 +224,7 @@ def shrink_bend(
     around: Floats,
     share: np.float32,
     rest: np.float32,
+    shake: np.float32,
     place: Floats,
     doubt: Floats,
 ) -> None:
@@ -242,6 +243,8 @@ def shrink_bend(
         Place in time between the frames, 0..1.
     rest : float32
         Variance of the place around the best path, over that of the bend.
+    shake : float32
+        Variance per axis of the place for other reasons, in square pixels.
     place : (h, w, 2) float32, written
         Displacement at that time.
     doubt : (h, w) float32, written
@@ -260,4 +263,4 @@ def shrink_bend(
             place[y, x, 1] = share * whole[y, x, 1] + kept * v
             chosen = kept * error + kept * (np.float32(1.0) - kept) * (u * u + v * v)
             # The signal is that of both axes.
-            doubt[y, x] = np.sqrt(chosen + rest * signal / two)
+            doubt[y, x] = np.sqrt(chosen + rest * signal / two + shake)

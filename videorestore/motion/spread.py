@@ -11,7 +11,7 @@ from videorestore.motion.warp import Floats
 
 # Levels of sd per level of each of the `terms`, by quantile regression of the absolute error at 95 % over held-out
 # frames of natural clips. The first is the rounding of the frames that the error is measured against.
-COEFFICIENTS = np.array([0.07, 0.51, 1.0, 0.4, 0.4], dtype=np.float32)
+COEFFICIENTS = np.array([0.1, 0.7, 0.85, 0.22, 0.2], dtype=np.float32)
 
 COPIED = np.float32(0.95)  # part of the sd that is gone where all pixels around are copies
 _COPIED_BOX = 15
@@ -37,13 +37,13 @@ class Evidence:
 
 def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
     """The terms, each ``(h, w)``, of which the sd is a sum with the `COEFFICIENTS` after the first."""
-    texture = _box(_slope(mean), 5)
+    texture, gap = _box(_slope(mean), 5), _box(evidence.gap, 7)
     return [
-        _box(evidence.gap, 3),
+        gap,
         np.minimum(evidence.doubt, np.float32(3.0)) * texture,
         evidence.unrest,
         # Running sums of a box may fall a hair below zero.
-        np.sqrt(np.maximum(_box(evidence.gap, 7) * evidence.unrest, np.float32(0.0))),
+        np.sqrt(np.maximum(gap * evidence.unrest, np.float32(0.0))),
     ]
 
 
@@ -53,13 +53,15 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
     for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):
         sd += coefficient * term
     # A coder that repeats pixels from one frame to the next repeats them in the frames between as well.
-    sd *= np.float32(1.0) - COPIED * evidence.copied
+    # Some pixels of any quiet scene are the same by chance: most of those around must be.
+    sd *= np.float32(1.0) - COPIED * evidence.copied * np.sqrt(evidence.copied)
     return sd
 
 
 def copied(first: Floats, second: Floats) -> Floats:
     """Share ``(h, w)`` of the pixels around that two frames ``(h, w, c)`` have in common to the bit."""
-    return _box((first == second).all(axis=2).astype(np.float32), _COPIED_BOX)
+    same = _box((first == second).all(axis=2).astype(np.float32), _COPIED_BOX)
+    return np.asarray(np.clip(same, 0.0, 1.0), dtype=np.float32)
 
 
 def _slope(mean: Floats) -> Floats:
