@@ -169,4 +169,12 @@ def test_a_shaking_camera_is_less_sure_than_a_steady_one():
         return interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0][inner].mean()
 
     shaken = [mean_sd(rng.normal(0, 1.0, (4, 2))) for _ in range(4)]
-    assert np.mean(shaken) > 3.0 * mean_sd(np.zeros((4, 2)))
+    assert np.mean(shaken) > 4.0 and mean_sd(np.zeros((4, 2))) < 0.5
+
+
+def test_flicker_is_in_the_sd(monkeypatch):
+    scene = translating([(0, 0)] * 4, shape=(48, 64), finest=0.4) * 0.5 + 50.0
+    frames = scene + np.array([0, 8, -8, 8], np.float32)[:, None, None, None]
+    full = interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean()
+    monkeypatch.setattr("videorestore.motion.interpolate.flickering", lambda *_: 0.0)
+    assert full > interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean() + 2.0

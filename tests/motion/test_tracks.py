@@ -6,7 +6,15 @@ from scipy.interpolate import CubicSpline
 
 from tests.motion.scenes import translating
 from videorestore.motion.flow import Flow, FlowCache
-from videorestore.motion.tracks import bend_weights, bent, kriging_weights, shaking, track, unforeseen
+from videorestore.motion.tracks import (
+    bend_weights,
+    bent,
+    flickering,
+    kriging_weights,
+    shaking,
+    track,
+    unforeseen,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,17 @@ def test_shaking_is_told_from_acceleration(times):
     assert found(bends) < 0.05
     shaken = [found(bends * 0.1 + 2.0 * rng.normal(size=(4, 2))) for _ in range(400)]
     assert 2.0 < np.mean(shaken) < 8.0
+
+
+def test_flicker_is_told_from_a_fade():
+    times, rng = np.array([0.0, 1.0, 4.0, 5.0]), np.random.default_rng(4)
+    scene = rng.uniform(0, 200, (1, 12, 16, 3))
+    fade = (scene + (3.0 * times + times**2)[:, None, None, None]).astype(np.float32)
+    assert flickering(fade, times) < 0.2
+    found = [
+        flickering((fade + rng.normal(0, 5, (4, 1, 1, 1))).astype(np.float32), times) for _ in range(400)
+    ]
+    assert 12 < np.mean(found) < 50
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 3.0]])

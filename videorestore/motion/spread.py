@@ -27,12 +27,14 @@ class Evidence:
     doubt : sd of the place on the trajectory, in pixels
     unrest : how far the frames are from what their own neighbours in time foretell, in levels
     copied : share of the pixels around that are the same in both frames to the bit, 0..1
+    flicker : sd of the brightness of the whole frame, in levels; a number
     """
 
     gap: Floats
     doubt: Floats
     unrest: Floats
     copied: Floats
+    flicker: float
 
 
 def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
@@ -52,6 +54,8 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
     sd = np.full(mean.shape[:2], COEFFICIENTS[0], np.float32)
     for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):
         sd += coefficient * term
+    if evidence.flicker > 0:
+        sd = np.hypot(sd, np.float32(evidence.flicker))
     # A coder that repeats pixels from one frame to the next repeats them in the frames between as well.
     # Some pixels of any quiet scene are the same by chance: most of those around must be.
     sd *= np.float32(1.0) - COPIED * evidence.copied * np.sqrt(evidence.copied)

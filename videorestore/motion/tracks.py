@@ -197,7 +197,30 @@ def shaking(whole: Floats, miss: Floats, flows: tuple[Flow, Flow], times: NDArra
     both, turn = typical(goes + came), typical(goes - came - 2.0 * way / middle)
     both -= noise * (first**-2 + last**-2)
     turn -= noise * (first**-2 + last**-2 + 4.0 * middle**-2)
-    # The same two contrasts of the four places, and their variances for a smooth path and for shaken places.
+    return jitter(both, turn, times)
+
+
+def flickering(frames: Floats, times: NDArray[np.float64]) -> float:
+    """Variance, in square levels, by which four frames ``(4, h, w, c)`` at ``times`` (4,) change their brightness anew.
+
+    The counterpart of `shaking` for the brightness of whole frames: old film and exposure that hunts.
+    """
+    thin = frames[:, ::_SPARSE, ::_SPARSE]
+    steps = np.array([float(np.median(b - a)) for a, b in zip(thin[:-1], thin[1:], strict=True)])
+    before, after = np.diff(steps / np.diff(times))
+    return jitter((after + before) ** 2, (after - before) ** 2, times)
+
+
+def jitter(both: float, turn: float, times: NDArray[np.float64]) -> float:
+    """Variance of what is added anew to each of four values along a smooth course.
+
+    Parameters
+    ----------
+    both, turn : float
+        Mean squares of the sum of the two changes of velocity at the inner times, and of their difference.
+    times : (4,) float64
+    """
+    first, middle, last = np.diff(times)
     before = np.array([1.0 / first, -1.0 / first - 1.0 / middle, 1.0 / middle, 0.0])
     after = np.array([0.0, 1.0 / middle, -1.0 / middle - 1.0 / last, 1.0 / last])
     smooth = np.abs(times[:, None] - times[None, :]) ** 3
