@@ -176,7 +176,7 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
     rng = np.random.default_rng(0)
     shape = (240, 352, 3)
     maps = [rng.uniform(0, 9, shape[:2]).astype(np.float32) for _ in range(3)]
-    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2])
+    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2], copied=maps[0] / 9, flicker=1.0)
     pixels = rng.uniform(0, 255, shape).astype(np.float32)
     room = np.empty(pixels.size + 16, np.float32)
     results = []
@@ -185,3 +185,33 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
         moved[...] = pixels
         results.append(spread(moved, evidence))
     assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_copied_pixels_are_surer_than_equally_quiet_ones():
+    rng = np.random.default_rng(3)
+    scene = np.rint(rng.uniform(0, 255, (1, 48, 64, 3))).astype(np.float32)
+    frames = np.repeat(scene, 4, axis=0)
+    frames[:, :, 32:] += rng.integers(-1, 2, (4, 48, 32, 3))
+    sd = interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0]
+    assert 0 < sd[:, :20].max() < 0.05 and sd[:, 44:].min() > 0.3
+
+
+def test_a_shaking_camera_is_less_sure_than_a_steady_one():
+    rng = np.random.default_rng(2)
+    inner = (slice(10, -10), slice(14, -14))
+
+    def mean_sd(shakes):
+        places = [(3.0 * t + dx, dy) for t, (dx, dy) in enumerate(shakes)]
+        frames = translating(places, shape=(64, 80), finest=0.4)
+        return interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0][inner].mean()
+
+    shaken = [mean_sd(rng.normal(0, 1.0, (4, 2))) for _ in range(4)]
+    assert np.mean(shaken) > 4.0 and mean_sd(np.zeros((4, 2))) < 0.5
+
+
+def test_flicker_is_in_the_sd(monkeypatch):
+    scene = translating([(0, 0)] * 4, shape=(48, 64), finest=0.4) * 0.5 + 50.0
+    frames = scene + np.array([0, 8, -8, 8], np.float32)[:, None, None, None]
+    full = interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean()
+    monkeypatch.setattr("videorestore.motion.interpolate.flickering", lambda *_: 0.0)
+    assert full > interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean() + 2.0

@@ -78,11 +78,14 @@ def test_bend_paths_and_their_shrinkage(weights):
     np.testing.assert_allclose(judged[..., 0], 1 / variance, rtol=1e-4)
     np.testing.assert_allclose(judged[..., 1], (expected**2).sum(axis=2) / variance, rtol=1e-2, atol=1e-3)
     place, doubt = np.empty_like(whole), np.empty_like(miss)
-    kernels.shrink_bend(whole, bend, variance, judged, np.float32(0.3), place, doubt)
+    kernels.shrink_bend(
+        whole, bend, variance, judged, np.float32(0.3), np.float32(1.5), np.float32(0.2), place, doubt
+    )
     signal = np.maximum((bend**2).sum(axis=2) - 2 * variance, 0)
     kept = signal / (signal + 2 * variance)
     np.testing.assert_allclose(place, 0.3 * whole + kept[..., None] * bend, atol=1e-3)
-    assert (doubt[kept == 0] == 0).all() and np.isfinite(doubt).all()
+    chosen = kept * variance + kept * (1 - kept) * (bend**2).sum(axis=2)
+    np.testing.assert_allclose(doubt, np.sqrt(chosen + 1.5 * signal / 2 + 0.2), rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("later", [False, True])

@@ -6,7 +6,15 @@ from scipy.interpolate import CubicSpline
 
 from tests.motion.scenes import translating
 from videorestore.motion.flow import Flow, FlowCache
-from videorestore.motion.tracks import bend_weights, bent, kriging_weights, track
+from videorestore.motion.tracks import (
+    bend_weights,
+    bent,
+    flickering,
+    kriging_weights,
+    shaking,
+    track,
+    unforeseen,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +57,50 @@ def test_bend_weights_are_the_way_from_the_straight_to_the_curved_path():
     assert abs(weights @ places[1:] - (curved - 3.0 * 0.7 / 1.5)) < 1e-9
     np.testing.assert_allclose(bend_weights(1.0, 2.5, None, None, target), 0, atol=1e-12)
     assert bend_weights(1.0, 2.5, None, 3.0, target)[1] == 0
+
+
+@pytest.mark.parametrize(("before", "beyond"), [(-1.0, 2.0), (-0.5, None), (-0.25, 1.25)])
+def test_what_is_not_foreseen_of_a_path_is_that_of_its_process(before, beyond):
+    steps = np.random.default_rng(0).normal(size=(4000, 400)) * 0.1
+    paths = np.cumsum(np.cumsum(steps, axis=1), axis=1)
+    grid = np.linspace(-1.0, 2.99, 400)
+    times = np.array([t for t in (0.0, 1.0, before, beyond) if t is not None])
+    known = paths[:, np.abs(grid[:, None] - times).argmin(axis=0)]
+    true = paths[:, np.abs(grid - 0.4).argmin()]
+    curved, straight = known @ kriging_weights(times, 0.4), 0.6 * known[:, 0] + 0.4 * known[:, 1]
+    ratio = np.square(true - curved).mean() / np.square(curved - straight).mean()
+    assert abs(unforeseen(0.0, 1.0, before, beyond, 0.4) / ratio - 1.0) < 0.1
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 7.0, 8.0], [0.0, 0.5, 2.0, 2.3]])
+def test_shaking_is_told_from_acceleration(times):
+    times, shape, rng = np.array(times), (8, 8), np.random.default_rng(1)
+
+    def found(places):
+        flows = [
+            Flow(
+                vectors=np.broadcast_to(np.float32(way), (*shape, 2)).copy(), consistency=none, residual=none
+            )
+            for way in (places[0] - places[1], places[2] - places[1], places[3] - places[2])
+        ]
+        return shaking(flows[1].vectors, none, (flows[0], flows[2]), times)
+
+    none = np.zeros(shape, np.float32)
+    bends = times[:, None] ** 2 * np.array([1.5, -0.5]) + times[:, None] * 3.0
+    assert found(bends) < 0.05
+    shaken = [found(bends * 0.1 + 2.0 * rng.normal(size=(4, 2))) for _ in range(400)]
+    assert 2.0 < np.mean(shaken) < 8.0
+
+
+def test_flicker_is_told_from_a_fade():
+    times, rng = np.array([0.0, 1.0, 4.0, 5.0]), np.random.default_rng(4)
+    scene = rng.uniform(0, 200, (1, 12, 16, 3))
+    fade = (scene + (3.0 * times + times**2)[:, None, None, None]).astype(np.float32)
+    assert flickering(fade, times) < 0.2
+    found = [
+        flickering((fade + rng.normal(0, 5, (4, 1, 1, 1))).astype(np.float32), times) for _ in range(400)
+    ]
+    assert 12 < np.mean(found) < 50
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 3.0]])

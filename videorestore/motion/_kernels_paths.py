@@ -229,6 +229,8 @@ def shrink_bend(
     variance: Floats,
     around: Floats,
     share: np.float32,
+    rest: np.float32,
+    shake: np.float32,
     place: Floats,
     doubt: Floats,
 ) -> None:
@@ -245,6 +247,10 @@ def shrink_bend(
         Local means of what `bend_paths` judged.
     share : float32
         Place in time between the frames, 0..1.
+    rest : float32
+        Variance of the place around the best path, over that of the bend.
+    shake : float32
+        Variance per axis of the place for other reasons, in square pixels.
     place : (h, w, 2) float32, written
         Displacement at that time.
     doubt : (h, w) float32, written
@@ -261,4 +267,6 @@ def shrink_bend(
             u, v = bend[y, x, 0], bend[y, x, 1]
             place[y, x, 0] = share * whole[y, x, 0] + kept * u
             place[y, x, 1] = share * whole[y, x, 1] + kept * v
-            doubt[y, x] = np.sqrt(kept * error + kept * (np.float32(1.0) - kept) * (u * u + v * v))
+            chosen = kept * error + kept * (np.float32(1.0) - kept) * (u * u + v * v)
+            # The signal is that of both axes.
+            doubt[y, x] = np.sqrt(chosen + rest * signal / two + shake)

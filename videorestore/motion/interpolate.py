@@ -17,9 +17,9 @@ from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
 from videorestore.motion.splat import carry, favour, fill, splat
-from videorestore.motion.spread import Evidence, spread
+from videorestore.motion.spread import Evidence, copied, spread
 from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
-from videorestore.motion.tracks import track
+from videorestore.motion.tracks import flickering, track
 from videorestore.motion.warp import Floats, warp
 
 REACH = 2  # frames read on each side of a target
@@ -251,8 +251,21 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     mean, evidence = np.empty(shape, np.float32), window.space("evidence", 3, *shape[:2])
     fuse(costs, support, paths, blends, gaps, mean, evidence)
-    sd = spread(mean, Evidence(gap=evidence[0], doubt=evidence[1], unrest=evidence[2]))
+    known = Evidence(
+        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(frames[before], frames[after]),
+        flicker=_flicker(window, before, share),
+    )  # fmt: skip
+    sd = spread(mean, known)
     return mean, np.repeat(sd[..., None], shape[2], axis=2)
+
+
+def _flicker(window: _Window, before: int, share: float) -> float:
+    """Sd of the brightness of a frame between two others, as far as the four frames around tell."""
+    low, high = before - 1, before + 3
+    if not window.curved or low < 0 or high > len(window.frames):
+        return 0.0
+    variance = flickering(window.frames[low:high], window.times[low:high])
+    return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
 
 def _standing(window: _Window, before: int) -> Floats:

@@ -11,7 +11,10 @@ from videorestore.motion.warp import Floats
 
 # Levels of sd per level of each of the `terms`, by quantile regression of the absolute error at 95 % over held-out
 # frames of natural clips. The first is the rounding of the frames that the error is measured against.
-COEFFICIENTS = np.array([0.15, 0.49, 1.05, 0.33, 0.4], dtype=np.float32)
+COEFFICIENTS = np.array([0.1, 0.7, 0.85, 0.22, 0.2], dtype=np.float32)
+
+COPIED = np.float32(0.95)  # part of the sd that is gone where all pixels around are copies
+_COPIED_BOX = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +26,26 @@ class Evidence:
     gap : absolute difference of the two frames along the path, in levels
     doubt : sd of the place on the trajectory, in pixels
     unrest : how far the frames are from what their own neighbours in time foretell, in levels
+    copied : share of the pixels around that are the same in both frames to the bit, 0..1
+    flicker : sd of the brightness of the whole frame, in levels; a number
     """
 
     gap: Floats
     doubt: Floats
     unrest: Floats
+    copied: Floats
+    flicker: float
 
 
 def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
     """The terms, each ``(h, w)``, of which the sd is a sum with the `COEFFICIENTS` after the first."""
-    texture = _box(_slope(mean), 5)
+    texture, gap = _box(_slope(mean), 5), _box(evidence.gap, 7)
     return [
-        _box(evidence.gap, 3),
+        gap,
         np.minimum(evidence.doubt, np.float32(3.0)) * texture,
         evidence.unrest,
         # Running sums of a box may fall a hair below zero.
-        np.sqrt(np.maximum(_box(evidence.gap, 7) * evidence.unrest, np.float32(0.0))),
+        np.sqrt(np.maximum(gap * evidence.unrest, np.float32(0.0))),
     ]
 
 
@@ -47,7 +54,18 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
     sd = np.full(mean.shape[:2], COEFFICIENTS[0], np.float32)
     for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):
         sd += coefficient * term
+    if evidence.flicker > 0:
+        sd = np.hypot(sd, np.float32(evidence.flicker))
+    # A coder that repeats pixels from one frame to the next repeats them in the frames between as well.
+    # Some pixels of any quiet scene are the same by chance: most of those around must be.
+    sd *= np.float32(1.0) - COPIED * evidence.copied * np.sqrt(evidence.copied)
     return sd
+
+
+def copied(first: Floats, second: Floats) -> Floats:
+    """Share ``(h, w)`` of the pixels around that two frames ``(h, w, c)`` have in common to the bit."""
+    same = _box((first == second).all(axis=2).astype(np.float32), _COPIED_BOX)
+    return np.asarray(np.clip(same, 0.0, 1.0), dtype=np.float32)
 
 
 def _slope(mean: Floats) -> Floats:

@@ -14,11 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.motion._kernels_paths import bend_paths, past_hidden, shrink_bend
+from videorestore.motion._kernels_paths import FLOW_SD, MISS_SD, bend_paths, past_hidden, shrink_bend
 from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats
 
 _BEND_BOX = (15, 15)
+_SPARSE = 4  # every fourth pixel, both ways, tells what all frames do
+_SURE = 0.5  # error variance of a flow, in square pixels, up to which it is asked about shaking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +113,20 @@ def track(
         straight = whole * np.float32(share)
         doubt = np.zeros_like(flow.residual)
         return Track(flow=flow, whole=whole, known=known, displacement=straight, doubt=doubt, unrest=restless)
-    weights = bend_weights(
+    seen = (
         times[start],
         times[end],
         times[before] if behind is not None else None,
         times[beyond] if ahead is not None else None,
-        target,
     )
-    displacement, doubt = bent(whole, flow.consistency, (behind or flow, ahead or flow), weights, share)
+    weights, rest = bend_weights(*seen, target), unforeseen(*seen, target)
+    shake = 0.0
+    if behind is not None and ahead is not None:
+        four = np.array([times[before], times[start], times[end], times[beyond]])
+        shake = shaking(whole, flow.consistency, (behind, ahead), four)
+        shake *= 1.0 + (1.0 - share) ** 2 + share**2
+    flows = behind or flow, ahead or flow
+    displacement, doubt = bent(whole, flow.consistency, flows, weights, share, rest=rest, shake=shake)
     return Track(flow=flow, whole=whole, known=known, displacement=displacement, doubt=doubt, unrest=restless)
 
 
@@ -152,8 +160,95 @@ def bend_weights(
     return weights
 
 
+def unforeseen(start: float, end: float, before: float | None, beyond: float | None, target: float) -> float:
+    """Variance of a place around the path through the known places, over the variance of the bend of that path.
+
+    Both follow from the process of which the path is the posterior mean: motion that bends much where it is seen
+    bends as much where it is not. Parameters as in `bend_weights`.
+    """
+    times = np.array([t for t in (start, end, before, beyond) if t is not None] + [target])
+    covariance = np.abs((times[:, None] - times[None, :]) / (end - start)) ** 3
+    share = (target - start) / (end - start)
+    kriged = np.append(kriging_weights(times[:-1], target), -1.0)
+    straight = np.zeros(len(times))
+    straight[:2], straight[-1] = (1.0 - share, share), -1.0
+    bend = kriged - straight
+    return float((kriged @ covariance @ kriged) / max(bend @ covariance @ bend, 1e-12))
+
+
+def shaking(whole: Floats, miss: Floats, flows: tuple[Flow, Flow], times: NDArray[np.float64]) -> float:
+    """Variance per axis, in square pixels, by which places leave a smooth path anew in every frame.
+
+    A hand-held camera, the weave of a film, and flames do. Two changes of velocity along a path are alike where the
+    motion is smooth, as far as the process of the path lets them, and opposite where it shakes.
+
+    Parameters
+    ----------
+    whole, miss, flows
+        As in `bent`, both flows known.
+    times : (4,) float64
+        Of the frame before, the two frames between which the target lies, and the one beyond.
+    """
+    behind, ahead = flows
+    first, middle, last = np.diff(times)
+    height, width = miss.shape
+    rows, columns = np.mgrid[0:height:_SPARSE, 0:width:_SPARSE]
+    way = whole[::_SPARSE, ::_SPARSE]
+    to_x = np.clip(np.rint(columns + way[..., 0]), 0, width - 1).astype(np.intp)
+    to_y = np.clip(np.rint(rows + way[..., 1]), 0, height - 1).astype(np.intp)
+    came, goes = behind.vectors[::_SPARSE, ::_SPARSE] / first, ahead.vectors[to_y, to_x] / last
+    error = np.square(FLOW_SD) + np.square(MISS_SD * miss[::_SPARSE, ::_SPARSE])
+    sure = error <= max(_SURE, float(np.median(error)))
+
+    def typical(vectors: NDArray[np.float64]) -> float:
+        return float(np.median(np.square(vectors).sum(axis=2)[sure])) / 2.0
+
+    noise = float(np.median(error[sure]))
+    both, turn = typical(goes + came), typical(goes - came - 2.0 * way / middle)
+    both -= noise * (first**-2 + last**-2)
+    turn -= noise * (first**-2 + last**-2 + 4.0 * middle**-2)
+    return jitter(both, turn, times)
+
+
+def flickering(frames: Floats, times: NDArray[np.float64]) -> float:
+    """Variance, in square levels, by which four frames ``(4, h, w, c)`` at ``times`` (4,) change their brightness anew.
+
+    The counterpart of `shaking` for the brightness of whole frames: old film and exposure that hunts.
+    """
+    thin = frames[:, ::_SPARSE, ::_SPARSE]
+    steps = np.array([float(np.median(b - a)) for a, b in zip(thin[:-1], thin[1:], strict=True)])
+    before, after = np.diff(steps / np.diff(times))
+    return jitter((after + before) ** 2, (after - before) ** 2, times)
+
+
+def jitter(both: float, turn: float, times: NDArray[np.float64]) -> float:
+    """Variance of what is added anew to each of four values along a smooth course.
+
+    Parameters
+    ----------
+    both, turn : float
+        Mean squares of the sum of the two changes of velocity at the inner times, and of their difference.
+    times : (4,) float64
+    """
+    first, middle, last = np.diff(times)
+    before = np.array([1.0 / first, -1.0 / first - 1.0 / middle, 1.0 / middle, 0.0])
+    after = np.array([0.0, 1.0 / middle, -1.0 / middle - 1.0 / last, 1.0 / last])
+    smooth = np.abs(times[:, None] - times[None, :]) ** 3
+    plus, minus = after + before, after - before
+    ratio = float((minus @ smooth @ minus) / (plus @ smooth @ plus))
+    scale = float(minus @ minus - ratio * (plus @ plus))
+    return max((turn - ratio * max(both, 0.0)) / scale, 0.0) if scale > 0 else 0.0
+
+
 def bent(
-    whole: Floats, miss: Floats, flows: tuple[Flow, Flow], weights: NDArray[np.float64], share: float
+    whole: Floats,
+    miss: Floats,
+    flows: tuple[Flow, Flow],
+    weights: NDArray[np.float64],
+    share: float,
+    *,
+    rest: float = 0.0,
+    shake: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Displacement ``(h, w, 2)`` on a path that bends as far as can be believed, and the sd ``(h, w)`` of the place.
 
@@ -169,6 +264,10 @@ def bent(
         See `bend_weights`.
     share : float
         Place in time between the frames, 0..1.
+    rest : float
+        See `unforeseen`.
+    shake : float
+        Variance per axis of the place because of `shaking`.
     """
     behind, ahead = flows
     bend, variance = np.empty_like(whole), np.empty_like(miss)
@@ -179,5 +278,15 @@ def bent(
     )  # fmt: skip
     around = cv2.blur(judged, _BEND_BOX, borderType=cv2.BORDER_REFLECT)
     displacement, doubt = np.empty_like(whole), np.empty_like(miss)
-    shrink_bend(whole, bend, variance, around, np.float32(share), displacement, doubt)
+    shrink_bend(
+        whole,
+        bend,
+        variance,
+        around,
+        np.float32(share),
+        np.float32(rest),
+        np.float32(shake),
+        displacement,
+        doubt,
+    )
     return displacement, doubt
