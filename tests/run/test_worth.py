@@ -28,7 +28,7 @@ def four_cores(monkeypatch):
     monkeypatch.setattr(runs.memory, "budget", lambda _: 16 << 30)
 
 
-@pytest.mark.parametrize(("seconds", "processes"), [(0, 1), (19, 1), (25, 2), (1000, 4)])
+@pytest.mark.parametrize(("seconds", "processes"), [(0, 1), (11, 1), (13, 2), (1000, 4)])
 def test_a_process_is_started_for_enough_work(seconds, processes):
     assert runs._processes(work(seconds), UpsampleOptions(factor=Fraction(2)), 8) == processes
 

@@ -48,7 +48,7 @@ WORTH_WORKERS = 2 << 20
 WORTH_PIXELS = 8_000_000
 """Bytes of an input, and pixels of all its frames, below which workers are not started ahead."""
 
-WORTH_PROCESS = 10.0
+WORTH_PROCESS = 6.0
 ENCODING = 0.3
 """CPU seconds of work for each process, below which its start costs more than it helps: threads do better. Of these, what
 the encoder takes at least for a megapixel."""
