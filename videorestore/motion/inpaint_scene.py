@@ -42,7 +42,8 @@ _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill le
 _ENDS = 0.17  # share, per frame between the ends, of the variance of that moment that other guesses leave
 _MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
 _BESIDE = 0.85  # share of the variance beside a bridged hole that holds inside; its ends say the rest
-_AMIDST = 0.8, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
+_AMIDST = 0.6, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
+_HIDDEN = 4.0, 0.2  # slope, and what missing neighbours must exceed known ones by before a motion is doubted
 _TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
@@ -234,7 +235,7 @@ class Scene:
         """
         deep = self.deep(k)
         shown = self.known[max(k - 1, 0)] & self.known[min(k + 1, len(self.known) - 1)]
-        inside = np.where(shown | ~deep, np.minimum(2 * amidst, 1), np.float32(0))
+        inside = np.where(shown | ~deep, np.clip(_HIDDEN[0] * (amidst - _HIDDEN[1]), 0, 1), np.float32(0))
         # Known pixels beside a deep hole teach with the shares that hold inside.
         beside = gaussian_mean(inside, deep.astype(np.float32), _TAUGHT)
         return np.where(self.known[k], beside, inside).astype(np.float32)
