@@ -19,7 +19,7 @@ from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats
 
 _BEND_BOX = (15, 15)
-_SPARSE = 4  # every fourth pixel, both ways, tells what all frames do
+_SPARSE = 6  # every sixth pixel, both ways, tells what a whole frame does
 _SURE = 0.5  # error variance of a flow, in square pixels, up to which it is asked about shaking
 
 
