@@ -96,9 +96,12 @@ def test_flicker_is_told_from_a_fade():
     times, rng = np.array([0.0, 1.0, 4.0, 5.0]), np.random.default_rng(4)
     scene = rng.uniform(0, 200, (1, 12, 16, 3))
     fade = (scene + (3.0 * times + times**2)[:, None, None, None]).astype(np.float32)
-    assert flickering(fade, times) < 0.2
+    still = np.zeros((3, 12, 16, 2), np.float32)
+    flows = still[0], still[1], still[2]
+    assert flickering(fade, flows, times) < 0.2
     found = [
-        flickering((fade + rng.normal(0, 5, (4, 1, 1, 1))).astype(np.float32), times) for _ in range(400)
+        flickering((fade + rng.normal(0, 5, (4, 1, 1, 1))).astype(np.float32), flows, times)
+        for _ in range(400)
     ]
     assert 12 < np.mean(found) < 50
 

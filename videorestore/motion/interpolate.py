@@ -264,7 +264,9 @@ def _flicker(window: _Window, before: int, share: float) -> float:
     low, high = before - 1, before + 3
     if not window.curved or low < 0 or high > len(window.frames):
         return 0.0
-    variance = flickering(window.frames[low:high], window.times[low:high])
+    ways = (before, low), (before, before + 1), (before + 1, before + 2)
+    first, middle, last = (window.cache.flow(*way).vectors for way in ways)
+    variance = flickering(window.frames[low:high], (first, middle, last), window.times[low:high])
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
 

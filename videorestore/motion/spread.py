@@ -9,8 +9,8 @@ import numpy as np
 
 from videorestore.motion.warp import Floats
 
-# Levels of sd per level of each of the `terms`, by quantile regression of the absolute error at 95 % over held-out
-# frames of natural clips. The first is the rounding of the frames that the error is measured against.
+# Levels of sd per level of each of the `terms`: those with which 95 % of the true values of hidden frames lie within
+# 1.96 sd, clip by clip, over natural clips. The first is the rounding of the frames that the error is measured against.
 COEFFICIENTS = np.array([0.1, 0.7, 0.85, 0.22, 0.2], dtype=np.float32)
 
 COPIED = np.float32(0.95)  # part of the sd that is gone where all pixels around are copies
@@ -64,8 +64,11 @@ def spread(mean: Floats, evidence: Evidence) -> Floats:
 
 def copied(first: Floats, second: Floats) -> Floats:
     """Share ``(h, w)`` of the pixels around that two frames ``(h, w, c)`` have in common to the bit."""
-    same = _box((first == second).all(axis=2).astype(np.float32), _COPIED_BOX)
-    return np.asarray(np.clip(same, 0.0, 1.0), dtype=np.float32)
+    same = first[..., 0] == second[..., 0]
+    for channel in range(1, first.shape[2]):
+        same &= first[..., channel] == second[..., channel]
+    share = _box(same.astype(np.float32), _COPIED_BOX)
+    return np.asarray(np.clip(share, 0.0, 1.0, out=share), dtype=np.float32)
 
 
 def _slope(mean: Floats) -> Floats:

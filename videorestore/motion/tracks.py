@@ -19,7 +19,7 @@ from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats
 
 _BEND_BOX = (15, 15)
-_SPARSE = 4  # every fourth pixel, both ways, tells what all frames do
+_SPARSE = 6  # every sixth pixel, both ways, tells what a whole frame does
 _SURE = 0.5  # error variance of a flow, in square pixels, up to which it is asked about shaking
 
 
@@ -210,15 +210,26 @@ def shaking(whole: Floats, miss: Floats, flows: tuple[Flow, Flow], times: NDArra
     return jitter(both, turn, times)
 
 
-def flickering(frames: Floats, times: NDArray[np.float64]) -> float:
+def flickering(frames: Floats, flows: tuple[Floats, Floats, Floats], times: NDArray[np.float64]) -> float:
     """Variance, in square levels, by which four frames ``(4, h, w, c)`` at ``times`` (4,) change their brightness anew.
 
-    The counterpart of `shaking` for the brightness of whole frames: old film and exposure that hunts.
+    The counterpart of `shaking` for the brightness of whole frames: old film and exposure that hunts. ``flows``, each
+    ``(h, w, 2)``, lead from the second frame to the first and to the third, and from the third to the fourth.
     """
-    thin = frames[:, ::_SPARSE, ::_SPARSE]
-    steps = np.array([float(np.median(b - a)) for a, b in zip(thin[:-1], thin[1:], strict=True)])
-    before, after = np.diff(steps / np.diff(times))
+    steps = [-_step(frames[1], frames[0], flows[0]), _step(frames[1], frames[2], flows[1])]
+    steps.append(_step(frames[2], frames[3], flows[2]))
+    before, after = np.diff(np.array(steps) / np.diff(times))
     return jitter((after + before) ** 2, (after - before) ** 2, times)
+
+
+def _step(here: Floats, there: Floats, flow: Floats) -> float:
+    """How much brighter one frame is than another, along the flow."""
+    height, width = here.shape[:2]
+    rows, columns = np.mgrid[0:height:_SPARSE, 0:width:_SPARSE]
+    way = flow[::_SPARSE, ::_SPARSE]
+    to_x = np.clip(np.rint(columns + way[..., 0]), 0, width - 1).astype(np.intp)
+    to_y = np.clip(np.rint(rows + way[..., 1]), 0, height - 1).astype(np.intp)
+    return float(np.median(there[to_y, to_x] - here[::_SPARSE, ::_SPARSE]))
 
 
 def jitter(both: float, turn: float, times: NDArray[np.float64]) -> float:
