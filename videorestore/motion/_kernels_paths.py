@@ -26,9 +26,8 @@ def read_two(image: Floats, x: np.float32, y: np.float32) -> tuple[np.float32, n
     height, width = image.shape[:2]
     x = min(max(x, np.float32(0.0)), np.float32(width - 1))
     y = min(max(y, np.float32(0.0)), np.float32(height - 1))
-    # Unsigned, so that no index has to be checked for counting from the end.
-    left, top = np.uintp(np.int32(x)), np.uintp(np.int32(y))
-    right, bottom = min(left + np.uintp(1), np.uintp(width - 1)), min(top + np.uintp(1), np.uintp(height - 1))
+    left, top = int(x), int(y)
+    right, bottom = min(left + 1, width - 1), min(top + 1, height - 1)
     u, v = x - np.float32(left), y - np.float32(top)
     p, q = np.float32(1.0) - u, np.float32(1.0) - v
     a, b, c, d = p * q, u * q, p * v, u * v
@@ -50,9 +49,8 @@ def read_one(image: NDArray[np.generic], x: np.float32, y: np.float32) -> np.flo
     height, width = image.shape
     x = min(max(x, np.float32(0.0)), np.float32(width - 1))
     y = min(max(y, np.float32(0.0)), np.float32(height - 1))
-    # Unsigned, so that no index has to be checked for counting from the end.
-    left, top = np.uintp(np.int32(x)), np.uintp(np.int32(y))
-    right, bottom = min(left + np.uintp(1), np.uintp(width - 1)), min(top + np.uintp(1), np.uintp(height - 1))
+    left, top = int(x), int(y)
+    right, bottom = min(left + 1, width - 1), min(top + 1, height - 1)
     u, v = x - np.float32(left), y - np.float32(top)
     upper = np.float32(image[top, left]) * (np.float32(1.0) - u) + np.float32(image[top, right]) * u
     lower = np.float32(image[bottom, left]) * (np.float32(1.0) - u) + np.float32(image[bottom, right]) * u

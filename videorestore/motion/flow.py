@@ -25,7 +25,7 @@ Bytes = NDArray[np.uint8]
 # DIS refuses frames smaller than about 12 pixels and works on a pyramid: small frames are padded.
 _SMALLEST = 32
 _BOX = (7, 7)
-_MARGIN = 16  # pixels around a place with another start in which the flow is sought anew
+_MARGIN = 24  # pixels around a place with another start in which the flow is sought anew
 _SMALL = (
     65536  # pixels of a frame that is small: flow at its full resolution is cheap, and half of it is coarse
 )
@@ -104,7 +104,7 @@ def pair(
     """
     lumas = luma(first), luma(second)
     fine = lumas[0].size <= _SMALL if fine is None else fine
-    # What is not matched well is sought anew below, from better starts.
+    # What is not matched well is sought anew below, with more care.
     estimator = _fine if fine else _brisk
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
@@ -265,7 +265,7 @@ def _best_of(
     flow, residual = flow.copy(), residual.copy()
     for box in boxes:
         a, b, seed, old = first[box], second[box], start[box], residual[box]
-        other = _padded(a, b, seed, _fine if fine else _brisk)
+        other = medium_flow(a, b, start=seed, fine=fine)
         remaining = block_residual(a, b, other)
         # On a small thing the flow may have slipped off its start again.
         slipped = block_residual(a, b, seed)

@@ -136,7 +136,7 @@ def read_four(
     x = min(max(x, np.float32(0.0)), np.float32(width - 4))
     y = min(max(y, np.float32(0.0)), np.float32(height - 4))
     # Unsigned, so that no index has to be checked for counting from the end.
-    column, row = np.uintp(np.int32(x)), np.uintp(np.int32(y))
+    column, row = np.uintp(x), np.uintp(y)
     a0, a1, a2, a3 = spline_weights(x - np.float32(column))
     d0, d1, d2, d3 = spline_weights(y - np.float32(row))
     zero, one, two, three = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
@@ -163,7 +163,7 @@ def read_spline(coefficients: Floats, x: np.float32, y: np.float32, out: Floats)
         return
     x = min(max(x, np.float32(0.0)), np.float32(width - 4))
     y = min(max(y, np.float32(0.0)), np.float32(height - 4))
-    column, row = np.uintp(np.int32(x)), np.uintp(np.int32(y))
+    column, row = np.uintp(x), np.uintp(y)
     a0, a1, a2, a3 = spline_weights(x - np.float32(column))
     d0, d1, d2, d3 = spline_weights(y - np.float32(row))
     one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
@@ -189,8 +189,8 @@ def misses(
     height, width = flow.shape[:2]
     x = min(max(x, np.float32(0.0)), np.float32(width - 1))
     y = min(max(y, np.float32(0.0)), np.float32(height - 1))
-    left, top = np.uintp(np.int32(x)), np.uintp(np.int32(y))
-    right, bottom = min(left + np.uintp(1), np.uintp(width - 1)), min(top + np.uintp(1), np.uintp(height - 1))
+    left, top = int(x), int(y)
+    right, bottom = min(left + 1, width - 1), min(top + 1, height - 1)
     u, v = x - np.float32(left), y - np.float32(top)
     total = np.float32(0.0)
     for k in range(2):
