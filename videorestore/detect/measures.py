@@ -24,8 +24,10 @@ _WIDE = 240  # longer side of the pictures in which motion is sought
 _SMALL = 80  # longer side of the pictures that are compared over several frames
 _BLOCK = 8
 _SUSPECT = 5.0  # from this motion-compensated difference on, more distant frames are compared too
+_CUT = 9.0  # from this one on, those on the two sides of a step: with less no step is a cut
 _MOVES = 0.35  # pixels; what moves less is taken to stand still
 _POINTS = 24  # tracked points along the longer side
+_FEWEST = 12  # tracks that say something
 
 Doubles = NDArray[np.float64]
 Both = tuple[FloatArray, FloatArray]
@@ -48,7 +50,7 @@ class Measures:
     residual : ndarray, shape (n,)
         Mean absolute difference after motion compensation, by the direction that explains more.
     across : ndarray, shape (n,)
-        The least such residual between any of k-2, k-1 and any of k, k+1; NaN where the step is unsuspicious.
+        The least such residual between k-2 and k or k+1, and between k-1 and k+1; NaN where the step is no cut anyway.
     histogram : ndarray, shape (n,)
         Distance of the two histograms of brightness, 0..1.
     plain, fitted : ndarray, shape (n, LAGS)
@@ -137,8 +139,8 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
             flows.append(None)
         wide.append(view)
         views.append(view)
-        if len(rows["residual"]) >= 2 and rows["residual"][-2] > _SUSPECT:
-            rows["across"][-2] = _across(list(wide))
+        if len(rows["residual"]) >= 2 and rows["residual"][-2] > _CUT:
+            rows["across"][-2] = _across(list(wide), compensated[-2:])
         found, better = _tracked(list(flows), list(wide))
         if better is not None:
             flows[-2] = better
@@ -212,14 +214,19 @@ def _residual(one: NDArray[np.uint8], two: NDArray[np.uint8], ahead: FloatArray,
     return min(float(np.abs(miss - np.median(miss)).mean()) for miss in (there, home))
 
 
-def _across(views: list[NDArray[np.uint8]]) -> float:
-    """Least residual between the frames on the two sides of the step before the newest frame."""
+def _across(views: list[NDArray[np.uint8]], known: list[list[float]]) -> float:
+    """Least residual between the frames on the two sides of the step before the newest frame.
+
+    ``known`` are the ``compensated`` ones of the last two frames; what is among them is not sought again.
+    """
     if len(views) < 4:
         return float("nan")
-    least = np.inf
-    for one, two in ((views[-4], views[-2]), (views[-3], views[-1]), (views[-4], views[-1])):
-        least = min(least, _residual(one, two, fast_flow(one, two), fast_flow(two, one)))
-    return float(least)
+    found = [known[0][1], known[1][1], known[1][2]]
+    for k, (one, two) in enumerate(((-4, -2), (-3, -1), (-4, -1))):
+        if np.isnan(found[k]):
+            a, b = views[one], views[two]
+            found[k] = _residual(a, b, fast_flow(a, b), fast_flow(b, a))
+    return float(min(found))
 
 
 def _tracked(
@@ -230,7 +237,7 @@ def _tracked(
         return _SILENT, None
     (_, before), (middle, back), (after, _) = flows[-3:]  # type: ignore[misc]
     found = _lengths(before, middle, back, after)
-    if found[1] > 0.7:
+    if found[1] > 0.7 or not _moving(before):
         return found, None
     # A step of two frames may be beyond the reach of the flow: help it with twice the steps around.
     one, two = views[-3], views[-2]
@@ -242,15 +249,27 @@ def _tracked(
     return found, None
 
 
+def _points(flow: FloatArray) -> tuple[NDArray[np.int_], ...]:
+    """Where a flow ``(h, w, 2)`` is read."""
+    height, width = flow.shape[:2]
+    pace = max(height, width) / _POINTS
+    return np.ix_(np.arange(pace / 2, height, pace).astype(int), np.arange(pace / 2, width, pace).astype(int))
+
+
+def _moving(before: FloatArray) -> bool:
+    """Whether so many tracks moved in the step before that `_lengths` can say something, whatever came then.
+
+    A steady track of some length has at least 0.7 of it, less 0.1 pixels, in each of the steps around.
+    """
+    least = 0.7 * _MOVES - 0.1
+    return bool((np.linalg.norm(before[_points(before)], axis=-1) > least).sum() >= _FEWEST)
+
+
 def _lengths(
     before: FloatArray, middle: FloatArray, back: FloatArray, after: FloatArray
 ) -> tuple[float, float, float]:
     """Ratio, agreement and motion of the middle step; see `Measures`."""
-    height, width = middle.shape[:2]
-    pace = max(height, width) / _POINTS
-    where = np.ix_(
-        np.arange(pace / 2, height, pace).astype(int), np.arange(pace / 2, width, pace).astype(int)
-    )
+    where = _points(middle)
     first = -before[where]
     second = middle[where]
     third = warp(after, middle, method="linear")[where]
@@ -260,7 +279,7 @@ def _lengths(
     # Tracks that turn, stop or are lost say nothing.
     steady = np.linalg.norm(third - first, axis=-1) < 0.6 * length + 0.2
     good = steady & (missed < 1.0) & (length > _MOVES)
-    if good.sum() < 12:
+    if good.sum() < _FEWEST:
         return _SILENT
     first, second, mean, length = first[good], second[good], mean[good], length[good]
     projected, squared = (second * mean).sum(axis=-1), length**2
