@@ -7,9 +7,8 @@ from collections.abc import Container, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.measures import Measures
+from videorestore.detect.measures import CUT, Measures
 
-_SURE = 9.0  # motion-compensated difference below which no step is a cut
 _JUMP = 2.2  # a cut stands out of the steps around it by this factor
 _AROUND = 8
 
@@ -29,7 +28,7 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
     residual = measures.residual
     cuts: list[int] = []
     for k in range(1, len(measures)):
-        if worthless[k] or not residual[k] > _SURE * 0.6:
+        if worthless[k] or not residual[k] > CUT * 0.6:
             continue
         low, high = max(1, k - _AROUND), min(len(measures), k + _AROUND + 1)
         others = [
@@ -42,7 +41,7 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
         across = measures.across[k]
         lasting = value if after_worthless or np.isnan(across) else min(value, across)
         # Where the brightness is distributed alike, more is asked for.
-        bar = _SURE if measures.histogram[k] > 0.12 else 1.6 * _SURE
+        bar = CUT if measures.histogram[k] > 0.12 else 1.6 * CUT
         if lasting > max(bar, _JUMP * usual) and (not cuts or k - cuts[-1] > 1):
             cuts.append(k)
     return cuts

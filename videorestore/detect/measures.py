@@ -24,7 +24,7 @@ _WIDE = 240  # longer side of the pictures in which motion is sought
 _SMALL = 80  # longer side of the pictures that are compared over several frames
 _BLOCK = 8
 _SUSPECT = 5.0  # from this motion-compensated difference on, more distant frames are compared too
-_CUT = 9.0  # from this one on, those on the two sides of a step: with less no step is a cut
+CUT = 9.0  # motion-compensated difference below which no step is a cut; from it on more distant frames are compared
 _MOVES = 0.35  # pixels; what moves less is taken to stand still
 _POINTS = 24  # tracked points along the longer side
 _FEWEST = 12  # tracks that say something
@@ -139,7 +139,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
             flows.append(None)
         wide.append(view)
         views.append(view)
-        if len(rows["residual"]) >= 2 and rows["residual"][-2] > _CUT:
+        if len(rows["residual"]) >= 2 and rows["residual"][-2] > CUT:
             rows["across"][-2] = _across(list(wide), compensated[-2:])
         found, better = _tracked(list(flows), list(wide))
         if better is not None:
