@@ -5,7 +5,7 @@ import pytest
 
 from tests.reference import splat as slow
 from videorestore.compiled import set_thread_count, thread_count
-from videorestore.motion.splat import APART, favour, fill, splat
+from videorestore.motion.splat import APART, apart, favour, fill, splat
 
 
 def sources(seed, shape=(9, 11), count=2):
@@ -67,11 +67,14 @@ def test_nothing_at_all_is_filled_with_zero():
 
 
 def test_what_moves_otherwise_than_its_surroundings_is_in_front():
-    vectors, around = np.zeros((2, 6, 8, 2), np.float32)
-    vectors[2:4, 3:5] = (30.0, 0.0)
-    sure, weight = np.full((6, 8), 0.5, np.float32), np.full((6, 8), 0.25, np.float32)
-    sure[3] = 0.0
+    vectors, around = np.zeros((12, 16, 2), np.float32), np.zeros((3, 2, 2), np.float32)
+    around[:, 1] = vectors[:, 8:] = 5.0
+    assert apart(vectors, around) == 0.0
+    vectors[4:8, 4:8] = (30.0, 0.0)
+    assert apart(vectors, around) == 30.0
+    sure, weight = np.full((12, 16), 0.5, np.float32), np.full((12, 16), 0.25, np.float32)
+    sure[5] = 0.0
     favour(vectors, around, sure, weight)
-    expected = np.full((6, 8), 0.25)
-    expected[2, 3:5] = 0.25 * (1 + 10 * 0.5)
+    expected = np.full((12, 16), 0.25)
+    expected[[4, 6, 7], 4:8] = 0.25 * (1 + 10 * 0.5)
     np.testing.assert_allclose(weight, expected, rtol=1e-6)

@@ -65,6 +65,16 @@ class Flow:
         return np.asarray((self.consistency > limit) | ~inside(self.vectors))
 
 
+def surroundings(flow: Flow) -> Floats:
+    """Usual motion ``(h / 8, w / 8, 2)`` around every place: the median over 40 x 40 pixels or so."""
+    height, width = flow.vectors.shape[:2]
+    coarse = cv2.resize(
+        flow.vectors, (max(width // 8, 1), max(height // 8, 1)), interpolation=cv2.INTER_NEAREST
+    )
+    middle = [cv2.medianBlur(np.ascontiguousarray(coarse[..., k]), 5) for k in (0, 1)]
+    return np.asarray(np.stack(middle, axis=2), dtype=np.float32)
+
+
 def luma(frame: NDArray[np.generic]) -> Bytes:
     """Luma ``(h, w)`` uint8 of a frame ``(h, w, c)`` on the 0..255 scale (RGB or grey)."""
     pixels = np.asarray(frame, dtype=np.float32)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError
-from videorestore.motion.flow import FlowCache
+from videorestore.motion.flow import FlowCache, surroundings
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
-from videorestore.motion.splat import carry, favour, fill, splat
+from videorestore.motion.splat import apart, carry, favour, fill, splat
 from videorestore.motion.spread import Evidence, copied, spread
 from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
 from videorestore.motion.tracks import flickering, track
@@ -25,6 +25,7 @@ from videorestore.motion.warp import Floats, warp
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
 _PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
+_APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
@@ -230,7 +231,9 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
             side.whole, side.displacement, side.doubt, side.unrest, side.flow.consistency, side.flow.residual,
             side.known, k == 1, carried[k], weight[k],
         )  # fmt: skip
-        favour(side.flow.vectors, calm(side.flow, shape[:2]), sure[k], weight[k])
+        around = surroundings(side.flow)
+        if apart(side.flow.vectors, around) > _APART:
+            favour(side.flow.vectors, around, sure[k], weight[k])
     sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
     splat(away, carried, weight, out=(sums, support[:2]))
     support[2] = support[0] + support[1]

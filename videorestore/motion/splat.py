@@ -11,6 +11,8 @@ from videorestore.motion.warp import Floats
 APART = 1.5
 CARRIED = 6  # numbers that a pixel takes along
 _AS_IT_CAME = 1.5  # what speaks against a pixel that goes on as it came, at most
+_SPARSE = 4  # every fourth pixel, both ways, tells whether anything moves by itself
+_ALIKE = np.float32(0.5)  # pixels by which a motion may differ from that around it and count as the same
 _OTHERWISE = 6.0  # pixels by which a motion differs from that around it
 _IN_FRONT = 10.0  # weight that this adds
 _SUPPORT = 0.05  # summed weight from which a pixel counts as reached
@@ -87,19 +89,37 @@ def favour(start: int, stop: int, vectors: Floats, around: Floats, sure: Floats,
 
     Parameters
     ----------
-    vectors, around : (h, w, 2) float32
-        Motion of the pixels, and of what lies around them.
+    vectors : (h, w, 2) float32
+        Motion of the pixels.
+    around : (rows, columns, 2) float32
+        That of what lies around them, in cells.
     sure : (h, w) float32
         How far the motion can be believed, 0..1.
     weight : (h, w) float32, changed
     """
-    width = sure.shape[1]
+    height, width = sure.shape
+    rows, columns = around.shape[:2]
     one = np.float32(1.0)
     for y in range(start, stop):
+        row = y * rows // height
         for x in range(width):
-            u, v = vectors[y, x, 0] - around[y, x, 0], vectors[y, x, 1] - around[y, x, 1]
-            otherwise = one - np.exp(-(u * u + v * v) / np.float32(_OTHERWISE * _OTHERWISE))
+            column = x * columns // width
+            u = vectors[y, x, 0] - around[row, column, 0]
+            v = vectors[y, x, 1] - around[row, column, 1]
+            square = u * u + v * v
+            if square < _ALIKE * _ALIKE:
+                continue
+            otherwise = one - np.exp(-square / np.float32(_OTHERWISE * _OTHERWISE))
             weight[y, x] *= one + np.float32(_IN_FRONT) * sure[y, x] * otherwise
+
+
+def apart(vectors: Floats, around: Floats) -> float:
+    """Most pixels along an axis by which the motion ``(h, w, 2)`` differs from that around ``(rows, columns, 2)``."""
+    height, width = vectors.shape[:2]
+    rows = np.arange(0, height, _SPARSE)
+    columns = np.arange(0, width, _SPARSE)
+    usual = around[np.ix_(rows * around.shape[0] // height, columns * around.shape[1] // width)]
+    return float(np.abs(vectors[::_SPARSE, ::_SPARSE] - usual).max())
 
 
 def fill(sums: Floats, support: Floats, out: Floats | None = None, *, finest: bool = True) -> Floats:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.motion.flow import Flow
+from videorestore.motion.flow import Flow, surroundings
 from videorestore.motion.tracks import kriging_weights
 from videorestore.motion.warp import Floats, warp
 
@@ -87,12 +87,8 @@ def half(luma: NDArray[np.uint8]) -> Floats:
 def calm(flow: Flow, size: tuple[int, int]) -> Floats:
     """The motion ``(h, w, 2)`` of the background in pixels of a frame of this height and width."""
     height, width = flow.vectors.shape[:2]
-    coarse = cv2.resize(
-        flow.vectors, (max(width // 8, 1), max(height // 8, 1)), interpolation=cv2.INTER_NEAREST
-    )
-    middle = [cv2.medianBlur(np.ascontiguousarray(coarse[..., k]), 5) for k in (0, 1)]
     scale = np.array([size[1] / width, size[0] / height], np.float32)
-    return np.asarray(cv2.resize(np.stack(middle, axis=2), size[::-1]) * scale, np.float32)
+    return np.asarray(cv2.resize(surroundings(flow), size[::-1]) * scale, np.float32)
 
 
 def places(here: Floats, one: Floats, other: Floats) -> list[Place]:
