@@ -7,9 +7,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 
-from videorestore.clip import Frame, PixelFormat
+from videorestore.clip import ClipInfo, Frame, PixelFormat
+from videorestore.media import OutputShape
 from videorestore.media.pipe import ffmpeg
 
 Make = Callable[..., Path]
@@ -55,3 +57,25 @@ def same_planes(one: Frame, other: Frame) -> bool:
     return len(one.planes) == len(other.planes) and all(
         np.array_equal(a, b) for a, b in zip(one.planes, other.planes)
     )
+
+
+def packets(path: Path, kind: str) -> list[list[bytes]]:
+    """Payloads of every stream of a type."""
+    with av.open(f"file:{path}") as container:
+        chosen = [s for s in container.streams if s.type == kind]
+        found: dict[int, list[bytes]] = {s.index: [] for s in chosen}
+        for packet in container.demux(*chosen):
+            if packet.size:
+                found[packet.stream_index].append(bytes(packet))
+    return list(found.values())
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Names of what lies in a folder."""
+    return sorted(p.name for p in folder.iterdir())
+
+
+def shape_of(pixel: PixelFormat, n: int = 3, height: int = 18, width: int = 22, **facts) -> OutputShape:
+    """A small clip at 25 frames a second, as a sink wants it described."""
+    info = ClipInfo(format=pixel, fps=Fraction(25), **facts)
+    return OutputShape(info=info, height=height, width=width, n_frames=n, fps=Fraction(25))
