@@ -114,3 +114,13 @@ def test_wrong_arguments_are_refused():
         inpaint(frames, np.zeros((2, 4, 5), bool))
     with pytest.raises(InputError, match="start and stop"):
         inpaint(frames, np.zeros((2, 4, 4), bool), start=2, stop=1)
+
+
+def test_a_place_that_stands_still_to_the_bit_is_taken_as_it_is():
+    rng = np.random.default_rng(4)
+    frames = np.repeat(np.rint(rng.uniform(0, 255, (1, 48, 64, 3))), 7, axis=0).astype(np.float32)
+    masks = np.zeros((7, 48, 64), bool)
+    for k in range(7):
+        masks[k, :, 8 * k + 3 : 8 * k + 6] = True
+    made, _ = inpaint(np.where(masks[..., None], 0, frames), masks)
+    assert np.array_equal(made, frames)

@@ -14,6 +14,11 @@ __all__ = ["REACH", "inpaint"]
 
 _TILE = 256  # larger frames are done in parts of about this size
 _MARGIN = 48  # what a part sees around itself
+_LOOKS, _FEWEST = (
+    4,
+    3,
+)  # frames on either side that tell whether a place stands still to the bit, and how many must
+_SAME, _NEAR = 1e-3, 2.0  # levels by which these may differ, and by which what was made may be off
 _RAMP = 16  # over which neighbouring parts fade into each other
 
 
@@ -75,7 +80,31 @@ def inpaint(
             total[k, inner[0], inner[1]] += share[k]
     made[wanted] = value[wanted] / total[wanted][:, None]
     sd[wanted] = np.sqrt(variance[wanted] / total[wanted][:, None])
+    for k in np.nonzero(wanted.any(axis=(1, 2)))[0]:
+        near = slice(max(0, start + k - _LOOKS), start + k + _LOOKS + 1)
+        made[k][wanted[k]] = settled(
+            made[k][wanted[k]], frames[near][:, wanted[k]], masks[near][:, wanted[k]]
+        )
     return made, sd
+
+
+def settled(made: FloatArray, looks: FloatArray, missing: Mask) -> FloatArray:
+    """Values ``(m, channels)``, taken exactly where the frames around have one and the same value there.
+
+    Slides, drawings and screens stand still to the bit, and what is a fraction off there can be seen to be made.
+
+    Parameters
+    ----------
+    made : (m, channels) float32
+    looks : (k, m, channels)
+        The same places in the frames around; not read where ``missing`` (k, m).
+    """
+    low = np.where(missing[..., None], np.inf, looks).min(axis=0)
+    high = np.where(missing[..., None], -np.inf, looks).max(axis=0)
+    with np.errstate(invalid="ignore"):
+        alike = (high - low <= _SAME).all(axis=1) & (np.abs(made - low) <= _NEAR).all(axis=1)
+    alike &= (~missing).sum(axis=0) >= _FEWEST
+    return np.where(alike[:, None], low, made).astype(np.float32)
 
 
 def _parts(height: int, width: int) -> Iterator[tuple[tuple[slice, slice], tuple[slice, slice], FloatArray]]:
