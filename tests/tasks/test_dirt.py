@@ -5,7 +5,7 @@ import numpy as np
 from tests.tasks.test_verbs import drifting
 from videorestore.detect.damage import Damage, find_damage, weigh_spots
 from videorestore.detect.verdict import SURE
-from videorestore.tasks.dirt import SearchedMasks, calmer_half, drawn, rate_of
+from videorestore.tasks.dirt import DIRTY, SearchedMasks, calmer_half, drawn, rate_of
 
 
 def flakes(n=9, seed=4):
@@ -41,7 +41,9 @@ def test_faint_spots_count_where_they_are_everywhere():
 
     assert rate_of(spots(9, 1.5), 9, 9, 4) == 1.0
     assert rate_of(spots(6, 1.5), 9, 6, 3) == 0.0
-    assert rate_of(spots(6, 3.5), 9, 6, 3) == 6 / 9
+    assert rate_of(spots(6, 3.5), 9, 6, 3) == 5 / 9
+    # Three spots in the nine frames of a short clip may be things.
+    assert rate_of(spots(3, 3.5), 9, 3, 2) < DIRTY
     assert rate_of(spots(6, 3.5), 9, 1, 3) == 0.0
 
 

@@ -167,7 +167,8 @@ def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int, calm: i
     # One frame may be a mistake; and where most spots are things that move, as in snow, so may be the others.
     if touched < 2 or len(once) < (1 - THINGS) * len(spots) or calm < CALM * len(once):
         return 0.0
-    likely = sum(place.odds >= LIKELY for place in once) / frames
+    # One of them may be a thing, too: of the few frames of a short clip three spots would be a dirty film.
+    likely = max(sum(place.odds >= LIKELY for place in once) - 1, 0) / frames
     # In noise no spot is likely by itself, but a film that has them all over is dirty.
     everywhere = len(once) >= frames and 2 * touched >= frames
     return len(once) / frames if everywhere else likely
