@@ -225,6 +225,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     away, carried = window.space("away", 2, *shape[:2], 2), window.space("carried", 2, *shape[:2], 6)
     weight = window.space("weight", 2, *shape[:2])
     sure = [side.flow.sure() for side in sides]
+    passing = False
     for k, side in enumerate(sides):
         away[k] = side.displacement
         carry(
@@ -234,6 +235,7 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         around = surroundings(side.flow)
         if apart(side.flow.vectors, around) > _APART:
             favour(side.flow.vectors, around, sure[k], weight[k])
+            passing = True
     sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
     splat(away, carried, weight, out=(sums, support[:2]))
     support[2] = support[0] + support[1]
@@ -246,7 +248,8 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
     still = _standing(window, before)
-    still *= ~_passed(paths[2], support[2])
+    if passing:
+        still *= ~_passed(paths[2], support[2])
     look(
         frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, *sure, paths,
         np.float32(share), blends, gaps, costs,
