@@ -19,7 +19,8 @@ from videorestore.motion.flow import Flow, FlowCache
 from videorestore.motion.warp import Floats
 
 _BEND_BOX = (15, 15)
-_SPARSE = 6  # every sixth pixel, both ways, tells what a whole frame does
+_SPARSE = 6  # every sixth pixel, both ways, tells what a whole frame does; in large frames
+_ENOUGH = 3000  # about as many
 _SURE = 0.5  # error variance of a flow, in square pixels, up to which it is asked about shaking
 
 
@@ -192,12 +193,13 @@ def shaking(whole: Floats, miss: Floats, flows: tuple[Flow, Flow], times: NDArra
     behind, ahead = flows
     first, middle, last = np.diff(times)
     height, width = miss.shape
-    rows, columns = np.mgrid[0:height:_SPARSE, 0:width:_SPARSE]
-    way = whole[::_SPARSE, ::_SPARSE]
+    pace = _pace(height, width)
+    rows, columns = np.mgrid[0:height:pace, 0:width:pace]
+    way = whole[::pace, ::pace]
     to_x = np.clip(np.rint(columns + way[..., 0]), 0, width - 1).astype(np.intp)
     to_y = np.clip(np.rint(rows + way[..., 1]), 0, height - 1).astype(np.intp)
-    came, goes = behind.vectors[::_SPARSE, ::_SPARSE] / first, ahead.vectors[to_y, to_x] / last
-    error = np.square(FLOW_SD) + np.square(MISS_SD * miss[::_SPARSE, ::_SPARSE])
+    came, goes = behind.vectors[::pace, ::pace] / first, ahead.vectors[to_y, to_x] / last
+    error = np.square(FLOW_SD) + np.square(MISS_SD * miss[::pace, ::pace])
     sure = error <= max(_SURE, float(np.median(error)))
 
     def typical(vectors: NDArray[np.float64]) -> float:
@@ -225,11 +227,17 @@ def flickering(frames: Floats, flows: tuple[Floats, Floats, Floats], times: NDAr
 def _step(here: Floats, there: Floats, flow: Floats) -> float:
     """How much brighter one frame is than another, along the flow."""
     height, width = here.shape[:2]
-    rows, columns = np.mgrid[0:height:_SPARSE, 0:width:_SPARSE]
-    way = flow[::_SPARSE, ::_SPARSE]
+    pace = _pace(height, width)
+    rows, columns = np.mgrid[0:height:pace, 0:width:pace]
+    way = flow[::pace, ::pace]
     to_x = np.clip(np.rint(columns + way[..., 0]), 0, width - 1).astype(np.intp)
     to_y = np.clip(np.rint(rows + way[..., 1]), 0, height - 1).astype(np.intp)
-    return float(np.median(there[to_y, to_x] - here[::_SPARSE, ::_SPARSE]))
+    return float(np.median(there[to_y, to_x] - here[::pace, ::pace]))
+
+
+def _pace(height: int, width: int) -> int:
+    """Pixels from one that is asked about the whole frame to the next."""
+    return max(_SPARSE, round((height * width / _ENOUGH) ** 0.5))
 
 
 def jitter(both: float, turn: float, times: NDArray[np.float64]) -> float:
