@@ -8,6 +8,7 @@ than the errors of the flow can explain is shrunk towards straight motion.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -237,7 +238,7 @@ def _step(here: Floats, there: Floats, flow: Floats) -> float:
 
 def _pace(height: int, width: int) -> int:
     """Pixels from one that is asked about the whole frame to the next."""
-    return max(_SPARSE, round((height * width / _ENOUGH) ** 0.5))
+    return max(_SPARSE, round(math.sqrt(height * width / _ENOUGH)))
 
 
 def jitter(both: float, turn: float, times: NDArray[np.float64]) -> float:
