@@ -196,10 +196,10 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     tables["mean lead"] = {
         case: float(np.mean([row["lead"] for row in rows])) for case, rows in tables.items() if rows
     }
+    covered = [(row["clip"], row["coverage"]) for case in CASES for row in tables[case]]
     tables["mean coverage"] = {
-        row["clip"]: float(np.mean([r["coverage"] for rows in list(tables.values())[:6] for r in rows if r["clip"] == row["clip"]]))
-        for row in tables["half"]
-    }  # fmt: skip
+        name: float(np.mean([share for clip, share in covered if clip == name])) for name, _ in covered
+    }
     return tables
 
 

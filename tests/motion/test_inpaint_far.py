@@ -1,3 +1,5 @@
+"""Places behind a fixed logo, followed until they come to sight; and what guesses count for."""
+
 import numpy as np
 
 from tests.motion.test_inpaint import moving_picture

@@ -14,10 +14,9 @@ __all__ = ["REACH", "inpaint"]
 
 _TILE = 256  # larger frames are done in parts of about this size
 _MARGIN = 48  # what a part sees around itself
-_LOOKS, _FEWEST = (
-    4,
-    3,
-)  # frames on either side that tell whether a place stands still to the bit, and how many must
+_LOOKS = 4  # frames on either side that tell whether a place stands still to the bit
+_FEWEST = 3  # of them that must show it
+_STRIP = 64  # rows that are looked at together: nine looks at a whole large frame would not be small
 _SAME, _NEAR = 1e-3, 2.0  # levels by which these may differ, and by which what was made may be off
 _RAMP = 16  # over which neighbouring parts fade into each other
 
@@ -82,9 +81,11 @@ def inpaint(
     sd[wanted] = np.sqrt(variance[wanted] / total[wanted][:, None])
     for k in np.nonzero(wanted.any(axis=(1, 2)))[0]:
         near = slice(max(0, start + k - _LOOKS), start + k + _LOOKS + 1)
-        made[k][wanted[k]] = settled(
-            made[k][wanted[k]], frames[near][:, wanted[k]], masks[near][:, wanted[k]]
-        )
+        for top in range(0, height, _STRIP):
+            rows = slice(top, top + _STRIP)
+            here = wanted[k, rows]
+            looks, missing = frames[near, rows][:, here], masks[near, rows][:, here]
+            made[k, rows][here] = settled(made[k, rows][here], looks, missing)
     return made, sd
 
 
