@@ -28,6 +28,7 @@ CUT = 9.0  # motion-compensated difference below which no step is a cut; from it
 _MOVES = 0.35  # pixels; what moves less is taken to stand still
 _POINTS = 24  # tracked points along the longer side
 _FEWEST = 12  # tracks that say something
+_SPARSE = 2  # every second pixel, both ways, tells how the light of the whole picture changes
 
 Doubles = NDArray[np.float64]
 Both = tuple[FloatArray, FloatArray]
@@ -103,8 +104,10 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
     wide: deque[NDArray[np.uint8]] = deque(maxlen=5)
     flows: deque[Both | None] = deque(maxlen=4)
     last: FloatArray | None = None
+    counts = last_counts = np.zeros(0)
     for picture in pictures:
         luma = _luma(picture)
+        last_counts, counts = counts, _histogram(luma)
         tiny = _resized(luma, _SMALL)
         view = np.clip(np.rint(_resized(luma, _WIDE)), 0, 255).astype(np.uint8)
         rows["level"].append(float(luma.mean()))
@@ -126,7 +129,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
             difference = np.abs(luma - last) if luma.shape == last.shape else np.abs(tiny - small[-2])
             rows["step"][-1] = float(difference.mean())
             rows["busiest"][-1] = _top(_blocks(difference))
-            rows["histogram"][-1] = _histogram_distance(last, luma)
+            rows["histogram"][-1] = float(0.5 * np.abs(counts - last_counts).sum())
             ahead, back = fast_flow(wide[-1], view), fast_flow(view, wide[-1])
             rows["residual"][-1] = _residual(wide[-1], view, ahead, back)
             flows.append((ahead, back))
@@ -200,18 +203,17 @@ def _after_gain(now: FloatArray, before: FloatArray) -> float:
     return float(np.abs(b - min(max(gain, 0.7), 1.5) * a).mean())
 
 
-def _histogram_distance(one: FloatArray, two: FloatArray) -> float:
-    bins = np.linspace(0, 256, 33)
-    a = np.histogram(np.clip(one, 0, 255), bins)[0] / one.size
-    b = np.histogram(np.clip(two, 0, 255), bins)[0] / two.size
-    return float(0.5 * np.abs(a - b).sum())
+def _histogram(luma: FloatArray) -> Doubles:
+    """Shares ``(32,)`` of the pixels by brightness."""
+    levels = np.clip(luma, 0, 255).astype(np.uint8) >> 3
+    return np.bincount(levels.ravel(), minlength=32) / luma.size
 
 
 def _residual(one: NDArray[np.uint8], two: NDArray[np.uint8], ahead: FloatArray, back: FloatArray) -> float:
     # A change of light over the whole picture is no change of content.
     there = one - warp(two, ahead, method="linear")
     home = two - warp(one, back, method="linear")
-    return min(float(np.abs(miss - np.median(miss)).mean()) for miss in (there, home))
+    return min(float(np.abs(miss - np.median(miss[::_SPARSE, ::_SPARSE])).mean()) for miss in (there, home))
 
 
 def _across(views: list[NDArray[np.uint8]], known: list[list[float]]) -> float:
@@ -272,8 +274,9 @@ def _lengths(
     where = _points(middle)
     first = -before[where]
     second = middle[where]
-    third = warp(after, middle, method="linear")[where]
-    missed = np.linalg.norm(second + warp(back, middle, method="linear")[where], axis=-1)
+    to = np.stack(np.broadcast_arrays(where[1], where[0]), axis=-1).astype(np.float32) + second
+    third, home = (cv2.remap(f, to, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for f in (after, back))
+    missed = np.linalg.norm(second + home, axis=-1)
     mean = (first + third) / 2
     length = np.linalg.norm(mean, axis=-1)
     # Tracks that turn, stop or are lost say nothing.

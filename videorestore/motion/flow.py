@@ -25,6 +25,7 @@ Bytes = NDArray[np.uint8]
 # DIS refuses frames smaller than about 12 pixels and works on a pyramid: small frames are padded.
 _SMALLEST = 32
 _BOX = (7, 7)
+_SMOOTHING = 4  # steps of variational refinement
 _MARGIN = 24  # pixels around a place with another start in which the flow is sought anew
 _SMALL = (
     65536  # pixels of a frame that is small: flow at its full resolution is cheap, and half of it is coarse
@@ -91,12 +92,15 @@ def fast_flow(first: Bytes, second: Bytes) -> Floats:
     return _padded(first, second, None, lambda: cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST))
 
 
-def medium_flow(first: Bytes, second: Bytes, *, start: Floats | None = None, fine: bool = False) -> Floats:
+def medium_flow(
+    first: Bytes, second: Bytes, *, start: Floats | None = None, fine: bool = False, smooth: bool = True
+) -> Floats:
     """Careful flow ``(h, w, 2)`` between two lumas ``(h, w)`` uint8, from ``start`` (h, w, 2) where given.
 
-    The last step is made at half the resolution, and with ``fine`` at the full one, at about three times the cost.
+    The last step is made at half the resolution, and with ``fine`` at the full one, at about three times the cost. To
+    ``smooth`` the flow costs as much as to find it.
     """
-    return _padded(first, second, start, _fine if fine else _medium)
+    return _padded(first, second, start, _careful(4 if fine else 3, fine=fine, smooth=smooth))
 
 
 def pair(
@@ -114,8 +118,8 @@ def pair(
     """
     lumas = luma(first), luma(second)
     fine = lumas[0].size <= _SMALL if fine is None else fine
-    # What is not matched well is sought anew below, with more care.
-    estimator = _fine if fine else _brisk
+    # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better.
+    estimator = _careful(4 if fine else 5, fine=fine, smooth=False)
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
@@ -275,7 +279,7 @@ def _best_of(
     flow, residual = flow.copy(), residual.copy()
     for box in boxes:
         a, b, seed, old = first[box], second[box], start[box], residual[box]
-        other = medium_flow(a, b, start=seed, fine=fine)
+        other = medium_flow(a, b, start=seed, fine=fine, smooth=False)
         remaining = block_residual(a, b, other)
         # On a small thing the flow may have slipped off its start again.
         slipped = block_residual(a, b, seed)
@@ -316,29 +320,19 @@ def _changed(flow: Floats, start: Floats) -> list[tuple[slice, slice]]:
     return boxes if sum(work(box) for box in boxes) < work(around) else [around]
 
 
-def _medium() -> cv2.DISOpticalFlow:
-    estimator = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-    estimator.setFinestScale(1)
-    estimator.setPatchSize(8)
-    estimator.setPatchStride(3)
-    estimator.setGradientDescentIterations(12)
-    # Smoothing the flow afterwards costs as much as finding it, and frames made from it are no better.
-    estimator.setVariationalRefinementIterations(0)
-    return estimator
+def _careful(stride: int, *, fine: bool, smooth: bool) -> Callable[[], cv2.DISOpticalFlow]:
+    """Makes estimators with patches every ``stride`` pixels of their finest scale: the full one, or half of it."""
 
+    def make() -> cv2.DISOpticalFlow:
+        estimator = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+        estimator.setFinestScale(0 if fine else 1)
+        estimator.setPatchSize(8)
+        estimator.setPatchStride(stride)
+        estimator.setGradientDescentIterations(12)
+        estimator.setVariationalRefinementIterations(_SMOOTHING if smooth else 0)
+        return estimator
 
-def _brisk() -> cv2.DISOpticalFlow:
-    """A third of the cost of `_medium`, and as good on natural clips where the rest is sought anew."""
-    estimator = _medium()
-    estimator.setPatchStride(5)
-    return estimator
-
-
-def _fine() -> cv2.DISOpticalFlow:
-    estimator = _medium()
-    estimator.setFinestScale(0)
-    estimator.setPatchStride(4)
-    return estimator
+    return make
 
 
 def _padded(
