@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.motion.scenes import psnr, translating
-from videorestore.motion.flow import pair
+from videorestore.motion.flow import View, pair
 from videorestore.motion.patchmatch import patch_cost, search
 from videorestore.motion.warp import warp
 
@@ -64,8 +64,8 @@ def test_pixels_between_the_searched_ones_take_up_what_was_found():
 
 def test_a_small_fast_thing_is_followed():
     first, second = jumping((12, 20)), jumping((36, 28))
-    plain = pair(first, second, seeded=False)[0]
-    seeded = pair(first, second)[0]
+    plain = pair(View(first), View(second), seeded=False)[0]
+    seeded = pair(View(first), View(second))[0]
     on = (slice(22, 34), slice(14, 26))
     np.testing.assert_allclose(np.median(seeded.vectors[on], axis=(0, 1)), (24, 8), atol=1.0)
     assert (

@@ -45,6 +45,20 @@ def test_judge():
     np.testing.assert_allclose(bilinear(second, there), warp(second, there, method="linear"), atol=6.0)
 
 
+def test_take_better():
+    flow, other, seed = field(0), field(1), field(2)
+    residual, left, slipped = (plane(k, 10) for k in (3, 4, 5))
+    back = slipped < 0.8 * left
+    remaining = np.where(back, slipped, left)
+    wins = remaining < 0.95 * residual
+    expected = np.where(wins[..., None], np.where(back[..., None], seed, other), flow)
+    expected_residual = np.where(wins, remaining, residual)
+    kernels.take_better(other, left, seed, slipped, flow, residual)
+    np.testing.assert_array_equal(flow, expected)
+    np.testing.assert_array_equal(residual, expected_residual)
+    assert back[wins].any() and not back[wins].all() and not wins.all()
+
+
 def test_past_hidden():
     vectors, behind, miss, back_miss = field(0), field(1), plane(2, 6), plane(3, 1)
     whole, known = np.empty_like(vectors), np.empty_like(miss)

@@ -275,7 +275,9 @@ def _lengths(
     first = -before[where]
     second = middle[where]
     to = np.stack(np.broadcast_arrays(where[1], where[0]), axis=-1).astype(np.float32) + second
-    third, home = (cv2.remap(f, to, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for f in (after, back))
+    third, home = (
+        cv2.remap(f, to, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for f in (after, back)
+    )
     missed = np.linalg.norm(second + home, axis=-1)
     mean = (first + third) / 2
     length = np.linalg.norm(mean, axis=-1)

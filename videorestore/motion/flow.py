@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.motion._kernels_paths import judge, unrest
-from videorestore.motion.patchmatch import seeds
+from videorestore.motion._kernels_paths import judge, take_better, unrest
+from videorestore.motion.patchmatch import halved, seeds
 from videorestore.motion.warp import compose, inside, warp
 
 Floats = NDArray[np.float32]
@@ -103,20 +103,38 @@ def medium_flow(
     return _padded(first, second, start, _careful(4 if fine else 3, fine=fine, smooth=smooth))
 
 
-def pair(
-    first: NDArray[np.generic], second: NDArray[np.generic], *, seeded: bool = True, fine: bool | None = None
-) -> tuple[Flow, Flow]:
-    """Careful flows between two frames ``(h, w, c)``, there and back, each judged by the other.
+class View:
+    """A frame ``(h, w, c)`` on the 0..255 scale as the search for motion sees it; each sight is made once.
+
+    Attributes
+    ----------
+    luma : (h, w) uint8
+    """
+
+    def __init__(self, frame: NDArray[np.generic]) -> None:
+        self._frame = frame
+        self._half: Floats | None = None
+        self.luma = luma(frame)
+
+    def half(self) -> Floats:
+        """The frame at half size; see `halved`."""
+        if self._half is None:
+            self._half = halved(self._frame)
+        return self._half
+
+
+def pair(first: View, second: View, *, seeded: bool = True, fine: bool | None = None) -> tuple[Flow, Flow]:
+    """Careful flows between two frames, there and back, each judged by the other.
 
     Parameters
     ----------
-    first, second : (h, w, c) arrays on the 0..255 scale
+    first, second : View
     seeded : bool
         Look for large motion where the flow leaves something unexplained.
     fine : bool, optional
         Flow at the full resolution; by default in small frames, where half of it loses most.
     """
-    lumas = luma(first), luma(second)
+    lumas = first.luma, second.luma
     fine = lumas[0].size <= _SMALL if fine is None else fine
     # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better.
     estimator = _careful(4 if fine else 5, fine=fine, smooth=False)
@@ -125,7 +143,7 @@ def pair(
     residuals = judged[0].residual, judged[1].residual
     if not seeded or not any(_unexplained(r) for r in residuals):
         return judged
-    starts = seeds(first, second, flows, residuals)
+    starts = seeds(first.half(), second.half(), flows, residuals)
     better = (
         _best_of(*lumas, flows[0], residuals[0], starts[0], fine),
         _best_of(*lumas[::-1], flows[1], residuals[1], starts[1], fine),
@@ -154,7 +172,8 @@ def consistency(forward: Floats, backward: Floats) -> Floats:
 
 def block_residual(first: NDArray[np.generic], second: NDArray[np.generic], flow: Floats) -> Floats:
     """7 x 7 mean ``(h, w)`` of the absolute difference of ``first`` and ``second`` read through the flow."""
-    difference = np.abs(np.asarray(first, dtype=np.float32) - warp(second, flow, method="linear"))
+    difference = warp(second, flow, method="linear")
+    np.abs(np.subtract(first, difference, out=difference), out=difference)
     if difference.ndim == 3:
         difference = difference.mean(axis=2)
     return np.asarray(cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT), dtype=np.float32)
@@ -192,7 +211,7 @@ class FlowCache:
         self.frames = frames
         self.seeded = seeded
         self.fine = fine
-        self._lumas: dict[int, Bytes] = {}
+        self._views: dict[int, View] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
         self._unrest: dict[tuple[int, int, int, float], Floats] = {}
@@ -201,9 +220,12 @@ class FlowCache:
 
     def luma(self, index: int) -> Bytes:
         """Luma ``(h, w)`` uint8 of one frame."""
-        if index not in self._lumas:
-            self._lumas[index] = luma(self.frames[index])
-        return self._lumas[index]
+        return self._view(index).luma
+
+    def _view(self, index: int) -> View:
+        if index not in self._views:
+            self._views[index] = View(self.frames[index])
+        return self._views[index]
 
     def fast(self, start: int, end: int) -> Floats:
         """`fast_flow` ``(h, w, 2)`` from frame ``start`` to frame ``end``."""
@@ -216,7 +238,7 @@ class FlowCache:
         """The careful `Flow` from frame ``start`` to frame ``end``."""
         with self._lock("careful", min(start, end), max(start, end)):
             if (start, end) not in self._careful:
-                both = pair(self.frames[start], self.frames[end], seeded=self.seeded, fine=self.fine)
+                both = pair(self._view(start), self._view(end), seeded=self.seeded, fine=self.fine)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 
@@ -256,7 +278,7 @@ class FlowCache:
         with self._guard:
             self._fast = {key: value for key, value in self._fast.items() if min(key) >= index}
             self._careful = {key: value for key, value in self._careful.items() if min(key) >= index}
-            self._lumas = {key: value for key, value in self._lumas.items() if key >= index}
+            self._views = {key: value for key, value in self._views.items() if key >= index}
             self._unrest = {key: value for key, value in self._unrest.items() if min(key[:3]) >= index}
 
     def _lock(self, kind: str, start: int, end: int) -> Lock:
@@ -278,16 +300,11 @@ def _best_of(
         return flow
     flow, residual = flow.copy(), residual.copy()
     for box in boxes:
-        a, b, seed, old = first[box], second[box], start[box], residual[box]
+        a, b, seed = first[box], second[box], start[box]
         other = medium_flow(a, b, start=seed, fine=fine, smooth=False)
-        remaining = block_residual(a, b, other)
         # On a small thing the flow may have slipped off its start again.
-        slipped = block_residual(a, b, seed)
-        back = slipped < 0.8 * remaining
-        other, remaining = np.where(back[..., None], seed, other), np.where(back, slipped, remaining)
-        wins = remaining < 0.95 * old
-        flow[box] = np.where(wins[..., None], other, flow[box])
-        residual[box] = np.where(wins, remaining, old)
+        left, slipped = block_residual(a, b, other), block_residual(a, b, seed)
+        take_better(other, left, seed, slipped, flow[box], residual[box])
     return flow
 
 
@@ -296,11 +313,13 @@ def _changed(flow: Floats, start: Floats) -> list[tuple[slice, slice]]:
 
     Places far from each other have a box each, unless one box is less work.
     """
+    # A start comes from half the resolution: every second pixel tells where it differs.
+    start, flow = start[::2, ::2], flow[::2, ::2]
     apart = np.abs(start - flow) > 2.0
     moved = (apart[..., 0] | apart[..., 1]).astype(np.uint8)
     if not moved.any():
         return []
-    near = cv2.dilate(moved, np.ones((_MARGIN + 1, _MARGIN + 1), np.uint8))
+    near = cv2.dilate(moved, np.ones((_MARGIN // 2 + 1, _MARGIN // 2 + 1), np.uint8))
     _, labels, stats, _ = cv2.connectedComponentsWithStats(near)
     boxes = []
     for label, (x, y, w, h) in enumerate(stats[1:, :4].tolist(), start=1):
@@ -308,14 +327,15 @@ def _changed(flow: Floats, start: Floats) -> list[tuple[slice, slice]]:
         here = (moved[part] > 0) & (labels[part] == label)
         # The dilated part has half of the margin already.
         margin = _MARGIN // 2 + int(np.abs(start[part][here]).max())
-        boxes.append((slice(max(y - margin, 0), y + h + margin), slice(max(x - margin, 0), x + w + margin)))
+        rows, columns = ((2 * a - margin, 2 * (a + length) + margin) for a, length in ((y, h), (x, w)))
+        boxes.append((slice(max(rows[0], 0), rows[1]), slice(max(columns[0], 0), columns[1])))
     around = (
         slice(min(b[0].start for b in boxes), max(b[0].stop for b in boxes)),
         slice(min(b[1].start for b in boxes), max(b[1].stop for b in boxes)),
     )
 
     def work(box: tuple[slice, slice]) -> int:
-        return int(moved[box].size)
+        return int((box[0].stop - box[0].start) * (box[1].stop - box[1].start))
 
     return boxes if sum(work(box) for box in boxes) < work(around) else [around]
 

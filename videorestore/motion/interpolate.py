@@ -158,7 +158,7 @@ def interpolate(
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
     for number in np.argsort(wanted, kind="stable"):
-        made[number], sd[number] = _frame(window, float(wanted[number]))
+        _frame(window, float(wanted[number]), made[number], sd[number])
         if cache is None:
             # Targets come in order of time: flows that lie behind are not needed again.
             window.cache.drop_before(int(np.searchsorted(at, wanted[number])) - REACH)
@@ -182,38 +182,40 @@ def _check(
         raise InputError(f"quality must be one of {', '.join(_FINE)}, got {quality!r}; choose one of these.")
 
 
-def _frame(window: _Window, target: float) -> tuple[Floats, Floats]:
-    """One frame and its sd, each ``(h, w, c)``."""
+def _frame(window: _Window, target: float, mean: Floats, sd: Floats) -> None:
+    """Write one frame and its sd, each ``(h, w, c)``."""
     times, frames = window.times, window.frames
     after = int(np.searchsorted(times, target))
     if after < len(times) and times[after] == target:
-        return frames[after].copy(), np.zeros_like(frames[after])
-    if after == 0 or after == len(times):
-        return _repeated(window, 0 if after == 0 else after - 1, target)
-    return _between(window, after - 1, target)
+        mean[...], sd[...] = frames[after], 0.0
+    elif after == 0 or after == len(times):
+        end = 0 if after == 0 else after - 1
+        mean[...], sd[...] = frames[end], _repeated(window, end, target)
+    else:
+        _between(window, after - 1, target, mean, sd)
 
 
-def _repeated(window: _Window, end: int, target: float) -> tuple[Floats, Floats]:
-    """The first or last frame beyond the ends; its sd grows with the steps away, as differences between frames do."""
+def _repeated(window: _Window, end: int, target: float) -> Floats:
+    """Sd ``(h, w, 1)`` of the first or last frame beyond the ends: it grows with the steps away, as differences between frames do."""
     frames, times = window.frames, window.times
     if len(frames) == 1:
-        return frames[0].copy(), np.full_like(frames[0], 255.0 / np.sqrt(12.0))
+        return np.full((*frames.shape[1:3], 1), 255.0 / np.sqrt(12.0), np.float32)
     inner = 1 if end == 0 else end - 1
     steps = abs(target - times[end]) / abs(times[inner] - times[end])
     change = np.square(frames[end] - frames[inner]).mean(axis=2)
     around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
         np.sqrt(steps)
     )
-    return frames[end].copy(), np.repeat(around[..., None], frames.shape[3], axis=2)
+    return np.asarray(around, np.float32)[..., None]
 
 
-def _between(window: _Window, before: int, target: float) -> tuple[Floats, Floats]:
+def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floats) -> None:
     lifted = window.without_sprites(before) if window.curved else None
     if lifted is not None:
         inner, looks = lifted
-        mean, sd = _between(inner, 1, target)
+        _between(inner, 1, target, mean, sd)
         lay_all(mean, sd, looks, inner.times, target)
-        return mean, sd
+        return
     after = before + 1
     times, frames = window.times, window.frames
     share = (target - times[before]) / (times[after] - times[before])
@@ -255,14 +257,13 @@ def _between(window: _Window, before: int, target: float) -> tuple[Floats, Float
         np.float32(share), blends, gaps, costs,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
-    mean, evidence = np.empty(shape, np.float32), window.space("evidence", 3, *shape[:2])
+    evidence = window.space("evidence", 3, *shape[:2])
     fuse(costs, support, paths, blends, gaps, mean, evidence)
     known = Evidence(
         gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(frames[before], frames[after]),
         flicker=_flicker(window, before, share),
     )  # fmt: skip
-    sd = spread(mean, known)
-    return mean, np.repeat(sd[..., None], shape[2], axis=2)
+    sd[...] = spread(mean, known)[..., None]
 
 
 def _flicker(window: _Window, before: int, share: float) -> float:

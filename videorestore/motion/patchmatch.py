@@ -31,12 +31,21 @@ _WORD = 0xFFFFFFFF  # of the random numbers: 32 bits, in integers that cannot ov
 _FEWEST = 9  # pixels at half size that must gain
 _EXPLAINED = 8.0, 10.0  # residual of the flow in levels up to which nothing else is sought; in noisy frames
 _USUAL = 1.5  # the same over the residual of the best quarter: noise cannot be explained by anything
+_SPARSE = 3  # every third pixel, both ways, tells the residual of the best quarter
 _GOOD = 5.0  # mean absolute difference in levels under which a match is left alone
 
 
+def halved(frame: NDArray[np.generic]) -> Floats:
+    """A frame ``(h, w, c)`` at half size, ``(rows, columns, c)``, by area means."""
+    height, width, channels = frame.shape
+    small = ((width + 1) // 2, (height + 1) // 2)
+    image = cv2.resize(np.ascontiguousarray(frame, dtype=np.float32), small, interpolation=cv2.INTER_AREA)
+    return np.asarray(image, np.float32).reshape(small[1], small[0], channels)
+
+
 def seeds(
-    first: NDArray[np.generic],
-    second: NDArray[np.generic],
+    first: Floats,
+    second: Floats,
     flows: tuple[Floats, Floats],
     residuals: tuple[Floats, Floats],
 ) -> tuple[Floats | None, Floats | None]:
@@ -44,7 +53,8 @@ def seeds(
 
     Parameters
     ----------
-    first, second : (h, w, c) arrays on the 0..255 scale
+    first, second : (rows, columns, c) float32
+        The frames as of `halved`.
     flows : two (h, w, 2) float32
         There and back.
     residuals : two (h, w) float32
@@ -58,19 +68,13 @@ def seeds(
     height, width = flows[0].shape[:2]
     if min(height, width) < 16:
         return None, None
-    small = ((width + 1) // 2, (height + 1) // 2)
-    channels = np.shape(first)[2]
-    images = [
-        cv2.resize(
-            np.ascontiguousarray(image, dtype=np.float32), small, interpolation=cv2.INTER_AREA
-        ).reshape(small[1], small[0] * channels)
-        for image in (first, second)
-    ]
+    small, channels = (first.shape[1], first.shape[0]), first.shape[2]
+    images = [image.reshape(small[1], small[0] * channels) for image in (first, second)]
     scale = np.array([small[0] / width, small[1] / height], dtype=np.float32)
     known = [cv2.resize(flow, small) * scale for flow in flows]
     starts = [np.rint(flow).astype(np.int32) for flow in known]
     left = [cv2.resize(r, small, interpolation=cv2.INTER_AREA) for r in residuals]
-    doubtful = [r > np.clip(_USUAL * np.quantile(r, 0.25), *_EXPLAINED) for r in left]
+    doubtful = [r > np.clip(_USUAL * np.quantile(r[::_SPARSE, ::_SPARSE], 0.25), *_EXPLAINED) for r in left]
     budget = int(_EFFORT * small[0] * small[1]) + _SPARE
     searched = [
         search(a, b, channels, start, where, _STRIDE, _SWEEPS, _REACH, budget, np.float32(_GOOD))

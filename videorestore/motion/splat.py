@@ -155,8 +155,13 @@ def divide(sums: Floats, support: Floats, means: Floats) -> bool:
         for x in range(width):
             share = np.float32(1.0) / max(support[y, x], np.float32(1e-9))
             lacking = lacking or support[y, x] < _SUPPORT
-            for k in range(depth):
-                means[y, x, k] = sums[y, x, k] * share
+            if depth == CARRIED:
+                # The usual case, with a length that the compiler knows.
+                for k in range(CARRIED):
+                    means[y, x, k] = sums[y, x, k] * share
+            else:
+                for k in range(depth):
+                    means[y, x, k] = sums[y, x, k] * share
     return lacking
 
 
@@ -165,13 +170,21 @@ def gather(means: Floats, support: Floats, finest: bool, sums: Floats, coarse: F
     """Add up means over cells of 2 x 2 pixels, weighted by support up to 1; by less again beyond 2 where ``finest``."""
     height, width, depth = means.shape
     for y in range(height):
+        row = y // 2
         for x in range(width):
+            column = x // 2
             weight = min(support[y, x], np.float32(1.0))
             if finest and support[y, x] > np.float32(2.0):
-                weight = (np.float32(2.0) / support[y, x]) ** 6
-            coarse[y // 2, x // 2] += weight
-            for k in range(depth):
-                sums[y // 2, x // 2, k] += weight * means[y, x, k]
+                share = np.float32(2.0) / support[y, x]
+                weight = share * share * share
+                weight *= weight
+            coarse[row, column] += weight
+            if depth == CARRIED:
+                for k in range(CARRIED):
+                    sums[row, column, k] += weight * means[y, x, k]
+            else:
+                for k in range(depth):
+                    sums[row, column, k] += weight * means[y, x, k]
 
 
 @kernel
