@@ -189,16 +189,18 @@ def misses(
     height, width = flow.shape[:2]
     x = min(max(x, np.float32(0.0)), np.float32(width - 1))
     y = min(max(y, np.float32(0.0)), np.float32(height - 1))
-    left, top = int(x), int(y)
-    right, bottom = min(left + 1, width - 1), min(top + 1, height - 1)
+    # Unsigned, as in `read_four`.
+    left, top = np.uintp(x), np.uintp(y)
+    right, bottom = min(left + np.uintp(1), np.uintp(width - 1)), min(top + np.uintp(1), np.uintp(height - 1))
     u, v = x - np.float32(left), y - np.float32(top)
-    total = np.float32(0.0)
-    for k in range(2):
-        upper = flow[top, left, k] + u * (flow[top, right, k] - flow[top, left, k])
-        lower = flow[bottom, left, k] + u * (flow[bottom, right, k] - flow[bottom, left, k])
-        off = upper + v * (lower - upper) - (wanted_x if k == 0 else wanted_y)
-        total += off * off
-    return total
+    zero, one = np.uintp(0), np.uintp(1)
+    upper = flow[top, left, zero] + u * (flow[top, right, zero] - flow[top, left, zero])
+    lower = flow[bottom, left, zero] + u * (flow[bottom, right, zero] - flow[bottom, left, zero])
+    off_x = upper + v * (lower - upper) - wanted_x
+    upper = flow[top, left, one] + u * (flow[top, right, one] - flow[top, left, one])
+    lower = flow[bottom, left, one] + u * (flow[bottom, right, one] - flow[bottom, left, one])
+    off_y = upper + v * (lower - upper) - wanted_y
+    return off_x * off_x + off_y * off_y
 
 
 @kernel
@@ -208,8 +210,8 @@ def covered(sure: Floats, x: np.float32, y: np.float32, visible: np.float32) -> 
     Where the flow there is sure, and yet leads elsewhere, something else covers the pixel.
     """
     height, width = sure.shape
-    row = min(max(int(y + np.float32(0.5)), 0), height - 1)
-    column = min(max(int(x + np.float32(0.5)), 0), width - 1)
+    row = np.uintp(min(max(y + np.float32(0.5), np.float32(0.0)), np.float32(height - 1)))
+    column = np.uintp(min(max(x + np.float32(0.5), np.float32(0.0)), np.float32(width - 1)))
     return max(np.float32(1.0) - (np.float32(1.0) - visible) * sure[row, column], _LEAST)
 
 
