@@ -11,7 +11,7 @@ from videorestore.motion.warp import Floats
 
 # Levels of sd per level of each of the `terms`: those with which 95 % of the true values of hidden frames lie within
 # 1.96 sd, clip by clip, over natural clips. The first is the rounding of the frames that the error is measured against.
-COEFFICIENTS = np.array([0.1, 0.7, 0.85, 0.22, 0.2], dtype=np.float32)
+COEFFICIENTS = np.array([0.1, 0.69, 0.84, 0.215, 0.195], dtype=np.float32)
 
 COPIED = np.float32(0.95)  # part of the sd that is gone where all pixels around are copies
 _COPIED_BOX = 15

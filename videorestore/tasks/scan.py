@@ -30,6 +30,9 @@ NOISE_LENGTH = 10
 NOISE_SIDE = 640
 """The noise level is read off short stretches of the longest shots; of large frames a central part is enough."""
 
+BRIEF_SIDE = 320
+"""Where the noise is not to be removed, a smaller part of one shot tells it well enough."""
+
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
 
@@ -157,7 +160,7 @@ def scan(
     progress: Progress = silent,
     *,
     without: frozenset[int] = frozenset(),
-    noise_shots: int = NOISE_SHOTS,
+    brief: bool = False,
 ) -> Scan:
     """Look at every frame once, small, and at a few in full.
 
@@ -165,8 +168,8 @@ def scan(
     ----------
     without : frozenset of int
         Frames that are known to be worthless.
-    noise_shots : int
-        The noise is read off so many of the longest shots.
+    brief : bool
+        The noise need not be known well.
     """
     if span is None:
         measures = _look(source.frames(), without, progress, expected_frames(source))
@@ -191,7 +194,7 @@ def scan(
     silence = Noise(sd=0.0)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
     progress("measuring the noise", 0, 1)
-    noise = measure_noise(source, shots, seen.void, noise_shots)
+    noise = measure_noise(source, shots, seen.void, brief=brief)
     progress("measuring the noise", 1, 1)
     return replace(seen, noise=noise)
 
@@ -239,9 +242,10 @@ def _shifted(found: Survey, by: int) -> Survey:
 
 
 def measure_noise(
-    source: Source, shots: tuple[Shot, ...], void: frozenset[int], count: int = NOISE_SHOTS
+    source: Source, shots: tuple[Shot, ...], void: frozenset[int], *, brief: bool = False
 ) -> Noise:
     """Noise of the clip: the median of what a few stretches of neighbouring good frames say."""
+    count, side = (1, BRIEF_SIDE) if brief else (NOISE_SHOTS, NOISE_SIDE)
     stretches = []
     for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:count]:
         runs = _runs([i for i in range(a, b) if i not in void])
@@ -251,9 +255,7 @@ def measure_noise(
             stretches.append(longest[middle : middle + NOISE_LENGTH])
     if not stretches:
         return Noise(sd=0.0, trustworthy=False)
-    parts = (
-        (np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=NOISE_SIDE), nan=128.0),) for s in stretches
-    )
+    parts = ((np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=side), nan=128.0),) for s in stretches)
     found: list[Noise] = list(spread(_doubted, parts))
     trusted = [n for n in found if n.trustworthy] or found
     return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]

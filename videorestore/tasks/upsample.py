@@ -8,7 +8,7 @@ from videorestore.tasks.assemble import assemble, renumber
 from videorestore.tasks.choose import choose
 from videorestore.tasks.options import UpsampleOptions
 from videorestore.tasks.pipeline import Restoration, Steps
-from videorestore.tasks.scan import NOISE_SHOTS, Scan, scan
+from videorestore.tasks.scan import Scan, scan
 from videorestore.tasks.timeline import Slot, by_factor, by_rate
 from videorestore.tasks.work import Progress, silent
 
@@ -25,9 +25,8 @@ def new_slots(found: Scan, options: UpsampleOptions) -> tuple[Slot, ...]:
 
 def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``upsample``: output times, model, pieces."""
-    # Without denoising the noise only widens the intervals of the self-test: one shot tells it well enough.
-    shots = NOISE_SHOTS if options.denoise == "on" else 1
-    found = scan(source, options.span, progress, noise_shots=shots)
+    # Without denoising the noise only widens the intervals of the self-test.
+    found = scan(source, options.span, progress, brief=options.denoise != "on")
     if found.stop - found.start < 2:
         raise InputError("upsample needs two frames to put new ones between, got 1; give more frames.")
     choice = choose(source, found, options, "interpolate", found.noise, progress)
