@@ -200,7 +200,8 @@ def misses(
     upper = flow[top, left, one] + u * (flow[top, right, one] - flow[top, left, one])
     lower = flow[bottom, left, one] + u * (flow[bottom, right, one] - flow[bottom, left, one])
     off_y = upper + v * (lower - upper) - wanted_y
-    return off_x * off_x + off_y * off_y
+    square: np.float32 = off_x * off_x + off_y * off_y
+    return square
 
 
 @kernel
