@@ -16,7 +16,7 @@ _LUMA = 1.04
 """Of the geometric mean (measured)."""
 _CHROMA, _CODED_CHROMA = 1.8, 3.0
 """Of the posterior variance: chroma hides little, a codec takes some of it (measured)."""
-_DOUBT = 2.8
+_DOUBT = 2.5
 """How much an interval of the level that is as wide as the level itself raises the variance (measured)."""
 _LOST = 0.37
 """Part of the squared width of the interval that a codec took of the picture (measured)."""
