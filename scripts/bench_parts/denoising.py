@@ -43,6 +43,7 @@ CLIPS: dict[str, tuple[str, int]] = {
 
 SIGMAS = (10, 20, 30, 50)
 CRFS = (20, 28)
+KINDS = ("white", *(f"crf{crf}" for crf in CRFS))
 
 
 def load(name: str, n: int, limit: tuple[int, int]) -> Pixels:
@@ -159,7 +160,7 @@ def cases(clips: Iterable[str], quick: bool) -> Iterable[tuple[Case, float]]:
 
 
 def ours(case: Case) -> dict[str, Any]:
-    """Our presets, blind: PSNR, CPU microseconds per pixel and frame, coverage of mean +- 1.96 sd."""
+    """Our presets, blind: PSNR, CPU microseconds per pixel and frame, coverage of mean +- 1.96 sd, rank of the sd."""
     from videorestore.detect.noise import estimate_noise
     from videorestore.motion.denoise import denoise
 
@@ -173,10 +174,52 @@ def ours(case: Case) -> dict[str, Any]:
         seconds = time.process_time() - before
         row[quality] = psnr(np.clip(mean, 0, 255), case.truth)
         row[f"{quality} us"] = seconds / (n * h * w) * 1e6
-        row[f"{quality} covers"] = float(np.mean(np.abs(mean - case.truth) < 1.96 * sd))
+        error = np.abs(mean - case.truth)
+        row[f"{quality} covers"] = float(np.mean(error < 1.96 * sd))
+        row[f"{quality} ranks"] = rank(sd, error)
         if quality == "default":
             row |= {f"default {m}": MEASURES[m](np.clip(mean, 0, 255), case.truth) for m in ("ssim", "vmaf")}
     return row
+
+
+def rank(sd: NDArray[np.float32], error: NDArray[np.float32]) -> float:
+    """Spearman's correlation of sd and absolute error ``(n, h, w, c)``, both as means over 8x8 blocks."""
+    from scipy.stats import spearmanr
+
+    n, h, w, c = sd.shape
+    h, w = h // 8, w // 8
+    blocks = [
+        a[:, : 8 * h, : 8 * w].reshape(n, h, 8, w, 8, c).mean(axis=(2, 4, 5)).ravel() for a in (sd, error)
+    ]
+    return float(spearmanr(*blocks).statistic)
+
+
+def honesty(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Coverage and rank of the sd, mean over the levels: of each kind and preset, clip by clip."""
+    found: dict[str, Any] = {}
+    for kind in KINDS:
+        for q in ("fast", "default", "best"):
+            clips: dict[str, list[dict[str, Any]]] = {}
+            for row in (r for r in rows if of_kind(r, kind)):
+                name = row["case"].rsplit(maxsplit=1 if kind == "white" else 2)[0]
+                clips.setdefault(name, []).append(row)
+            if not clips:
+                continue
+            means = {
+                name: [float(np.mean([r[f"{q} {m}"] for r in own])) for m in ("covers", "ranks")]
+                for name, own in clips.items()
+            }
+            covers, ranks = zip(*means.values(), strict=True)
+            found[f"{kind}: sd of {q}"] = (
+                f"covers {min(covers):.3f} to {max(covers):.3f}, ranks {np.mean(ranks):.2f}; "
+                + ", ".join(f"{name} {a:.3f} {b:.2f}" for name, (a, b) in means.items())
+            )
+    return found
+
+
+def of_kind(row: dict[str, Any], kind: str) -> bool:
+    """Whether a row is of white noise, or of noise after a codec of that name."""
+    return row["case"].endswith(kind) or (kind == "white" and "crf" not in row["case"])
 
 
 def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
@@ -192,7 +235,8 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        A row for each noisy clip; mean and least lead over the best filter; CPU time over nlmeans'.
+        A row for each noisy clip; mean and least lead over the best filter; coverage and rank of the sd; CPU time
+        over nlmeans'.
     """
     names = ["bus", "traffic"] if quick else list(CLIPS)
     if clips is not None:
@@ -224,15 +268,14 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     summary: dict[str, Any] = {"rows": rows}
     if matched:
         summary["PyPI bm3d, one frame"] = matched
-    for kind in ("white", "crf20", "crf28"):
-        of_kind = [
-            r for r in rows if r["case"].endswith(kind) or (kind == "white" and "crf" not in r["case"])
-        ]
+    for kind in KINDS:
+        own = [r for r in rows if of_kind(r, kind)]
         for q in ("fast", "default", "best"):
-            leads = [r[f"lead {q}"] for r in of_kind]
+            leads = [r[f"lead {q}"] for r in own]
             if leads:
                 summary[f"{kind}: mean lead of {q}"] = float(np.mean(leads))
                 summary[f"{kind}: least lead of {q}"] = float(np.min(leads))
+    summary |= honesty(rows)
     for measure in ("ssim", "vmaf"):
         leads = [r[f"default {measure}"] - r[f"filter {measure}"] for r in rows]
         summary[f"mean lead of default in {measure}"] = float(np.mean(leads))

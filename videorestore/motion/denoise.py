@@ -23,6 +23,7 @@ from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
 from videorestore.errors import InputError
 from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
+from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
 from videorestore.motion.flow import fast_flow
 from videorestore.spatial.dct import shrink_in_planes
 from videorestore.spatial.noise import LUMA, Noise
@@ -43,12 +44,6 @@ Quality = Literal["fast", "default", "best"]
 _SMALLEST = 16
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
-_OPTIMISM, _CODED_OPTIMISM = 2.0, 2.3
-"""The prior's covariance is itself an estimate: errors have so many times the posterior variance (measured)."""
-_LEVEL_DOUBT = 0.5
-"""Part of the squared width of the noise level's interval that adds to the variance (measured)."""
-_CODEC_LOSS = 4.0
-"""Variance of what a codec took of the picture itself, at the least (measured)."""
 CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
 """Variance of coded chroma noise by frequency, as assumed: the higher, the more of it is quantised away (measured)."""
 
@@ -200,15 +195,18 @@ class _Layout:
         return float(1 / self.basis[0].sum()) if colour else 1.0
 
     def image(
-        self, mean: FloatArray, variance: FloatArray, chroma: tuple[FloatArray, FloatArray] | None
+        self, mean: FloatArray, luma: FloatArray, colour: FloatArray, chroma: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the pixels from those of the planes."""
+        """Mean and variance of the pixels.
+
+        They come from the planes, the variances ``luma`` and ``colour`` of theirs (none for grey), and the mean of the
+        chroma where it is apart.
+        """
         if chroma is not None:
-            mean = np.concatenate([mean, spread(chroma[0])], axis=1)
-            fine = chroma[1].repeat(2, axis=-2).repeat(2, axis=-1)
-            variance = np.concatenate([variance, fine], axis=1)
+            mean = np.concatenate([mean, spread(chroma)], axis=1)
+            colour = colour.repeat(2, axis=-2).repeat(2, axis=-1)
         pixels = from_planes(mean, basis=self.basis)
-        spreads = variance_from_planes(variance, basis=self.basis)
+        spreads = variance_from_planes(np.concatenate([luma, colour], axis=1), basis=self.basis)
         return pixels[:, self.rows, self.columns], spreads[:, self.rows, self.columns]
 
 
@@ -226,6 +224,8 @@ def _denoise(
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
     start, stop = start - low, stop - low
+    left = left[start:stop]
+    along = own[:, :1] * np.stack([p.left for p in parts[start:stop]])[:, None]
     chroma = None
     if layout.chroma_variance is not None:
         chroma = _chroma(parts[start:stop], layout.chroma_variance[low:high][start:stop])
@@ -242,15 +242,16 @@ def _denoise(
         )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
-    remaining = remaining[start:stop]
+    luma = remaining[start:stop, :1]
     if preset.passes:
         # Neighbouring frames share their data where they rest: their errors are not independent. Between none and
         # all of the gain is what was measured.
-        remaining = remaining * np.sqrt(own / np.maximum(variance[start:stop], np.float32(1e-9)))
-    mean, total = layout.image(result[start:stop], remaining, chroma)
-    doubtful = _LEVEL_DOUBT * (noise.high - noise.low) ** 2 + (_CODEC_LOSS if noise.codec else 0.0)
-    optimism = _CODED_OPTIMISM if noise.codec else _OPTIMISM
-    return mean, np.sqrt(np.float32(optimism) * total + np.float32(doubtful))
+        shared = np.sqrt(own[:, :1] / np.maximum(variance[start:stop, :1], np.float32(1e-9)))
+        luma = luma_share(remaining[start:stop], left, own) * shared
+    colour = left[:, 1:] if chroma is None else chroma[1]
+    error, colour_error = error_variance(luma, along, colour, noise)
+    mean, total = layout.image(result[start:stop], error, colour_error, None if chroma is None else chroma[0])
+    return mean, np.sqrt(total + np.float32(lost_to_codec(noise)))
 
 
 def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
