@@ -3,6 +3,7 @@ import pytest
 
 from videorestore.errors import InputError
 from videorestore.motion.inpaint import REACH, inpaint
+from videorestore.motion.inpaint_scene import Scene
 
 
 def moving_picture(n=7, height=40, width=56, channels=3, speed=1.5, seed=1):
@@ -124,3 +125,27 @@ def test_a_place_that_stands_still_to_the_bit_is_taken_as_it_is():
         masks[k, :, 8 * k + 3 : 8 * k + 6] = True
     made, _ = inpaint(np.where(masks[..., None], 0, frames), masks)
     assert np.array_equal(made, frames)
+
+
+def test_a_picture_that_is_redrawn_now_and_then_is_taken_from_just_before_and_after():
+    rng = np.random.default_rng(7)
+    scene = moving_picture(n=1, height=48, width=64)[0]
+    # As a codec does with a slide: everything a few levels off, and off otherwise four frames later.
+    off = np.repeat(rng.normal(0, 4, (4, *scene.shape)), 4, axis=0)[1:14]
+    frames = (scene + off).astype(np.float32)
+    masks = np.zeros(frames.shape[:3], bool)
+    for k in range(13):
+        masks[k, :, 5 * k % 60 : 5 * k % 60 + 3] = True
+    made, _ = inpaint(np.where(masks[..., None], 0, frames).astype(np.float32), masks, start=5, stop=6)
+    assert error(made[0], frames[5], masks[5]) < 0.25 * off.std()
+
+
+def test_known_pixels_wait_as_long_as_the_lasting_hole_beside_them():
+    frames = moving_picture(n=9, height=40, width=40)
+    holes = np.zeros(frames.shape[:3], bool)
+    holes[3:6, 12:28, 12:28] = True
+    scene = Scene(np.where(holes[..., None], 0, frames).astype(np.float32), holes)
+    _, near = scene._static(4, np.ones((40, 40), np.float32))
+    expected = (frames[2] + frames[6]) / 2
+    np.testing.assert_allclose(near.pixels[8:32, 8:32], expected[8:32, 8:32], atol=1e-3)
+    np.testing.assert_allclose(near.pixels[0, 0], (frames[3, 0, 0] + frames[5, 0, 0]) / 2, atol=1e-3)

@@ -4,6 +4,7 @@ import pytest
 from tests.reference import inpaint as twin
 from videorestore.motion._kernels_inpaint import midmean, ridge_weights
 from videorestore.motion.inpaint_fusion import Guess, fuse
+from videorestore.spatial.kriging import fill
 
 pytestmark = pytest.mark.kernel
 
@@ -54,3 +55,19 @@ def test_the_better_guess_wins_and_the_sd_tells():
     assert np.sqrt(np.mean((mean - frame)[~known] ** 2)) < 4
     _, poor = fuse(seen, known, [guess(30)], spatial, spread)
     assert poor[~known].mean() > 10 * variance[~known].mean()
+
+
+def test_where_motion_fails_the_spatial_fill_serves():
+    rng = np.random.default_rng(6)
+    y, x = np.mgrid[0:48, 0:48].astype(np.float32)
+    # Dark to bright, so that the picture varies far more than what lies between two known pixels.
+    frame = (128 + 90 * np.sin(x / 14) * np.cos(y / 16))[..., None].astype(np.float32)
+    known = rng.random((48, 48)) < 0.5
+    seen = np.where(known[..., None], frame, 0).astype(np.float32)
+    spatial, spread = fill(seen, known)
+    wrong = (frame + rng.normal(0, 60, frame.shape)).astype(np.float32)
+    sure, nothing = np.ones((48, 48), np.float32), np.zeros((48, 48), np.float32)
+    mean, _ = fuse(
+        seen, known, [Guess(pixels=wrong, trust=sure, variance=nothing, usual=400.0)], spatial, spread
+    )
+    assert np.sqrt(np.mean((mean - frame)[~known] ** 2)) < 4

@@ -50,6 +50,8 @@ def test_fill_recovers_a_smooth_picture_with_honest_sd():
     error = np.abs(filled - picture)[~known]
     assert np.sqrt((error**2).mean()) < 0.12 * picture.std()
     assert 0.85 < (error < 1.96 * sd[~known]).mean() <= 1.0
+    # A picture with dark and bright places is no less sure between known pixels than a grey one.
+    assert np.sqrt((sd[~known] ** 2).mean()) < 2.5 * np.sqrt((error**2).mean())
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 7, 1), (2, 3, 3)])

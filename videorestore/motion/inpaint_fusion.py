@@ -23,6 +23,9 @@ BAND = 7
 
 _TEACH = 5.0  # sigma of the window in which guesses are compared with what is known
 _MEND = 6.0  # the same for the share of kriging and of the spatial fill
+_DEEP = (
+    4.0  # sigma of the part of a hole whose usual depth is that of the known pixels that stand back from it
+)
 _MEAN = 3.0  # sigma of the local mean of a residual
 _MOST = 8  # guesses that enter one regression
 _FINEST = 0.05  # squared error in levels that is as good as none
@@ -148,7 +151,7 @@ def _gap(known: Mask) -> FloatArray:
     """How far a known pixel must stand back to feel like a missing one nearby; zero at missing ones."""
     holes = (~known).astype(np.uint8)
     depth = np.asarray(cv2.distanceTransform(holes, cv2.DIST_L2, 5), np.float32)
-    around = gaussian_mean(depth, holes.astype(np.float32), 4.0, fallback=1.0)
+    around = gaussian_mean(depth, holes.astype(np.float32), _DEEP, fallback=1.0)
     return np.where(known, np.maximum(around, 1), 0).astype(np.float32)
 
 
@@ -183,14 +186,16 @@ def _mended(
         window.mean((alone * alone).mean(axis=2)) * 1.02 + 2,
     ]
     load = [window.mean((detail * wanted).mean(axis=2)), window.mean((alone * wanted).mean(axis=2))]
+    # Known pixels stand back from what they learn from as far as is usual in the part of the hole next to them. Where
+    # a missing one is farther from all that is known, the spatial fill is worse, by as much as its own variance says.
+    beside = window.mean(((alone - wanted) ** 2).mean(axis=2))
+    usual = window.mean(gaussian_mean(alone_variance, (~known).astype(np.float32), _DEEP))
+    farther = np.maximum(alone_variance[at] / (usual + np.float32(1e-3)) - 1, 0)
+    gram[2] = gram[2] + np.where(known[at], 0, beside * farther)
     shares = np.empty((2, len(at[0])), np.float32)
     ridge_weights(np.stack(gram).astype(np.float32), np.stack(load).astype(np.float32), shares)
     shares = np.clip(shares, 0, 1)
     shares /= np.maximum(shares.sum(axis=0), 1)
-    # The spatial fill is far worse deep in a hole than beside it.
-    beside = window.mean(((alone - wanted) ** 2).mean(axis=2))
-    fade = np.where(known[at], 1, np.minimum(beside / (alone_variance[at] + 1e-3), 1))
-    shares[1] *= fade
     mixed = drift.copy()
     mixed[at] += shares[0][:, None] * detail[at] + shares[1][:, None] * alone[at]
     error = np.where((known & near)[..., None], frame - mixed, np.float32(0))

@@ -17,7 +17,7 @@ from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_far import follow
-from videorestore.motion.inpaint_fusion import Guess, fuse
+from videorestore.motion.inpaint_fusion import BAND, Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
@@ -44,6 +44,7 @@ _MANY = 4000.0  # known pixels that teach as much about the moment between the e
 _BESIDE = 0.85  # share of the variance beside a bridged hole that holds inside; its ends say the rest
 _AMIDST = 0.6, 2.0  # what missing neighbours add to the variance; sigma in pixels of a neighbourhood
 _HIDDEN = 4.0, 0.2  # slope, and what missing neighbours must exceed known ones by before a motion is doubted
+_APART = 1.0, 5.0  # sigma in pixels of what counts as one place, and of what is around it
 _TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
@@ -64,6 +65,7 @@ class Scene:
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
         self.spatial = cache(self._spatial)
         self.deep = cache(self._deep)
+        self.clear = cache(self._clear)
         self.bridge = cache(self._bridge)
         self.alone = cache(self._alone)
         self.filled = cache(self._filled)
@@ -196,9 +198,8 @@ class Scene:
                 return bridge.pixels, np.repeat(bridge.variance[..., None], self.frames.shape[3], axis=2)
         guesses = self._along(k, -1, level, reach) + self._along(k, 1, level, reach)
         amidst = self._amidst(k)
-        still = self._static(k, 1 + max(len(guesses) - 1, 0) * self._unseen(k, amidst))
-        if still is not None:
-            guesses.append(still)
+        voices = 1 + max(len(guesses) - 1, 0) * self._unseen(k, amidst)
+        guesses += self._static(k, voices)
         bridge, covered, least = self.bridge(k)
         if bridge is not None:
             guesses.append(bridge)
@@ -273,24 +274,71 @@ class Scene:
                 break
         return guesses
 
-    def _static(self, k: int, voices: FloatArray) -> Guess | None:
-        """What this very place shows at other times."""
+    def _static(self, k: int, voices: FloatArray) -> list[Guess]:
+        """What this very place shows at other times: at all of them, and just before and after.
+
+        ``voices`` (height, width) are those of the latter, which tells by itself where nothing stands still: what was
+        just before differs there from what comes after.
+        """
         first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
         if last - first < 2:
-            return None
+            return []
         shape = self.known.shape[1:]
         rows, columns = (axis.ravel() for axis in np.indices(shape))
         mean = np.empty((len(rows), self.frames.shape[3]), np.float32)
         count = np.empty(len(rows), np.int64)
-        midmean(self.frames[first:last], self.known[first:last], k - first, rows, columns, mean, count)
+        shown = np.stack([self._shown(k, j) for j in range(first, last)])
+        midmean(self.frames[first:last], shown, k - first, rows, columns, mean, count)
         seen = (count > 0).reshape(shape)
-        return Guess(
+        usual = Guess(
             pixels=mean.reshape(*shape, -1),
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,
+        )
+        before, was = _nearest(self.frames[first:k][::-1], shown[: k - first][::-1])
+        after, will = _nearest(self.frames[k + 1 : last], shown[k + 1 - first :])
+        share = (was.astype(np.float32) / np.maximum(was.astype(np.float32) + will, 1))[..., None]
+        # More than what the known pixels around show, which is measured on them.
+        apart = np.where(was & will, ((before - after) ** 2).mean(axis=2) / 4, np.float32(0))
+        apart = blur(apart.astype(np.float32), _APART[0])
+        excess = apart - gaussian_mean(apart, self.known[k].astype(np.float32), _APART[1])
+        near = Guess(
+            pixels=(share * before + (1 - share) * after).astype(np.float32),
+            trust=((was.astype(np.float32) + will) / 2).astype(np.float32),
+            variance=np.where(was | will, np.maximum(excess, 0), np.float32(1e4)).astype(np.float32),
+            usual=4000.0,
             voices=voices,
         )
+        return [usual, near]
+
+    def _shown(self, k: int, j: int) -> Mask:
+        """Which places of frame j say what stands there in frame k ``(height, width)``.
+
+        A hole that lasts hides its place in the next frames, too. Known pixels beside it teach what to expect inside
+        only if they wait as long.
+        """
+        return np.asarray(np.where(self.known[k], self.clear(j), self.known[j]), np.bool_)
+
+    def _clear(self, j: int) -> Mask:
+        """Known pixels that are not beside a deep hole."""
+        if self.whole[j]:
+            return np.ones(self.known.shape[1:], np.bool_)
+        box = np.ones((2 * BAND + 1,) * 2, np.uint8)
+        return np.asarray(self.known[j] & (cv2.dilate(self.deep(j).astype(np.uint8), box) == 0))
+
+
+def _nearest(frames: FloatArray, shown: Mask) -> tuple[FloatArray, Mask]:
+    """The first value shown ``(height, width, channels)`` in frames ``(n, height, width, channels)``, and where."""
+    value = np.zeros(frames.shape[1:], np.float32)
+    found = np.zeros(frames.shape[1:3], np.bool_)
+    for frame, there in zip(frames, shown):
+        new = there & ~found
+        value[new] = frame[new]
+        found |= new
+        if found.all():
+            break
+    return value, found
 
 
 def _honesty(errors: FloatArray, variance: FloatArray) -> float:

@@ -126,10 +126,11 @@ def fill(
         targets = ~known
     detail, share = krige(rest, known, targets=targets & ~known, neighbours=neighbours, radius=radius)
     filled = np.where(known[..., None], image, smooth + detail)
-    # Outside the window the membrane itself drifts: its error grows with the distance to what is known.
+    # Outside the window the membrane itself drifts: its error grows with the distance to what is known. Neighbours
+    # tell about that, too, so that it counts no more than the field does between known pixels.
     cover = np.clip(blur(trust, 2 * SMOOTHING), 0, 1)[..., None]
     spread = _variance(image, known) * (1 - cover) ** 2
-    variance = local * (share * share)[..., None] + np.float32(0.5) * spread
+    variance = (local + np.float32(0.5) * spread) * (share * share)[..., None]
     sd = np.where(known[..., None], np.float32(0), np.sqrt(variance))
     return filled.astype(np.float32), sd.astype(np.float32)
 
