@@ -1,7 +1,13 @@
-"""Loops in threads: every index once, whatever the number of threads; errors come through; forks are survived."""
+"""Loops in threads: every index once, whatever the number of threads; errors come through; forks are survived.
+
+Compiled code has the same bits in the process that compiles it and in those that load it.
+"""
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,3 +116,31 @@ def test_a_forked_child_has_helpers_of_its_own():
         assert os.waitpid(child, 0)[1] == 0
     finally:
         set_thread_count(before)
+
+
+POSTERIOR = """
+import numpy as np
+from videorestore.spatial._kernels_patches import posterior
+rng = np.random.default_rng(0)
+rows, d, m, own = 56, 192, 46, 9
+guide, noisy = np.zeros((2, rows, d), np.float32)
+guide[:m], noisy[:m] = rng.normal(0, 3, (2, m, d))
+flat, square = np.zeros((2, d), np.float32), np.zeros((3, rows, rows), np.float32)
+panel, out = np.zeros((4, rows), np.float32), np.zeros((rows, d), np.float32)
+share = posterior(guide, noisy, m, own, d, *flat, *square, panel, out)
+print(out[:own].tobytes().hex(), share, sum(posterior.stats.cache_hits.values()))
+"""
+
+
+def test_compiled_and_loaded_kernels_give_the_same_bits(tmp_path):
+    root = Path(__file__).parents[1]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root)}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", POSTERIOR], env=environment, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert [int(run.pop()) for run in runs] == [0, 1]
+    assert runs[0] == runs[1]

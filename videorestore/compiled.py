@@ -28,8 +28,12 @@ PIECES = 16
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a serial kernel, without the GIL, cached on disk."""
-    return numba.njit(cache=True, nogil=True, fastmath=FLAGS)(function)  # type: ignore[no-any-return]
+    """Compile a serial kernel, without the GIL, cached on disk.
+
+    Kernels are inlined where others call them. A call would be bound to the callee's own code in the process that
+    compiles, and to the caller's copy of it in those that load the cache; the two round differently.
+    """
+    return numba.njit(cache=True, nogil=True, fastmath=FLAGS, forceinline=True)(function)  # type: ignore[no-any-return]
 
 
 def parallel_kernel(
