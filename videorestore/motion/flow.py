@@ -123,7 +123,9 @@ class View:
         return self._half
 
 
-def pair(first: View, second: View, *, seeded: bool = True, fine: bool | None = None) -> tuple[Flow, Flow]:
+def pair(
+    first: View, second: View, *, seeded: bool = True, fine: bool | None = None, thorough: bool = False
+) -> tuple[Flow, Flow]:
     """Careful flows between two frames, there and back, each judged by the other.
 
     Parameters
@@ -133,11 +135,14 @@ def pair(first: View, second: View, *, seeded: bool = True, fine: bool | None = 
         Look for large motion where the flow leaves something unexplained.
     fine : bool, optional
         Flow at the full resolution; by default in small frames, where half of it loses most.
+    thorough : bool
+        As `medium_flow` does it, at three times the cost.
     """
     lumas = first.luma, second.luma
     fine = lumas[0].size <= _SMALL if fine is None else fine
-    # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better.
-    estimator = _careful(4 if fine else 5, fine=fine, smooth=False)
+    # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better, unless
+    # two frames are all there is.
+    estimator = _careful(4 if fine else 3 if thorough else 5, fine=fine, smooth=thorough)
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
@@ -201,16 +206,26 @@ class FlowCache:
         Whether careful flows look for large motion.
     fine : bool, optional
         Careful flows at the full resolution; by default in small frames.
+    thorough : bool
+        See `pair`.
 
     Notes
     -----
     Keys are pairs of frame numbers in the window. Several threads may ask at once.
     """
 
-    def __init__(self, frames: NDArray[np.generic], *, seeded: bool = True, fine: bool | None = None) -> None:
+    def __init__(
+        self,
+        frames: NDArray[np.generic],
+        *,
+        seeded: bool = True,
+        fine: bool | None = None,
+        thorough: bool = False,
+    ) -> None:
         self.frames = frames
         self.seeded = seeded
         self.fine = fine
+        self.thorough = thorough
         self._views: dict[int, View] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
@@ -238,7 +253,8 @@ class FlowCache:
         """The careful `Flow` from frame ``start`` to frame ``end``."""
         with self._lock("careful", min(start, end), max(start, end)):
             if (start, end) not in self._careful:
-                both = pair(self._view(start), self._view(end), seeded=self.seeded, fine=self.fine)
+                ends = self._view(start), self._view(end)
+                both = pair(*ends, seeded=self.seeded, fine=self.fine, thorough=self.thorough)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 

@@ -27,6 +27,7 @@ _COST_BOX = (9, 9)
 _PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
+_FEW = 4  # frames without which no path is known beyond two of them: more effort then goes into the flow
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
@@ -149,12 +150,12 @@ def interpolate(
     wanted = np.asarray(targets, dtype=np.float64)
     _check(frames, at, wanted, quality)
     fast = quality == "fast"
-    window = _Window(
-        frames=np.asarray(frames, dtype=np.float32),
-        times=at,
-        cache=cache if cache is not None else FlowCache(frames, seeded=not fast, fine=_FINE[quality]),
-        curved=not fast,
-    )
+    if cache is None:
+        few = len(frames) < _FEW and not fast
+        flows = FlowCache(frames, seeded=not fast, fine=_FINE[quality], thorough=few)
+    else:
+        flows = cache
+    window = _Window(frames=np.asarray(frames, dtype=np.float32), times=at, cache=flows, curved=not fast)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
     for number in np.argsort(wanted, kind="stable"):
