@@ -6,7 +6,8 @@ import pytest
 from tests.motion.scenes import psnr, translating
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
-from videorestore.motion.interpolate import REACH, interpolate
+from videorestore.motion.flow import FlowCache, View, pair
+from videorestore.motion.interpolate import REACH, _alone, interpolate
 from videorestore.motion.spread import Evidence, spread
 
 
@@ -215,3 +216,17 @@ def test_flicker_is_in_the_sd(monkeypatch):
     full = interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean()
     monkeypatch.setattr("videorestore.motion.interpolate.flickering", lambda *_: 0.0)
     assert full > interpolate(frames, np.arange(4.0), np.array([1.5])).sd[0].mean() + 2.0
+
+
+def test_more_effort_goes_into_the_flow_where_it_is_alone():
+    assert _alone(np.arange(2.0)).all() and _alone(np.arange(3.0)).all()
+    assert not _alone(np.arange(6.0)).any()
+    assert _alone(np.array([0.0, 1.0, 2.0, 7.0, 8.0])).tolist() == [False, False, True, False]
+    frames = translating([(0, 0), (1, 0), (6, 0), (7, 0)], shape=(64, 80))
+    flows = FlowCache(frames, fine=False, thorough=_alone(np.array([0.0, 1.0, 6.0, 7.0])))
+    views = [View(frame) for frame in frames]
+    for k, thorough in ((0, False), (1, True), (2, False)):
+        given, expected = flows.flow(k, k + 1), pair(views[k], views[k + 1], fine=False, thorough=thorough)[0]
+        other = pair(views[k], views[k + 1], fine=False, thorough=not thorough)[0]
+        assert np.array_equal(given.vectors, expected.vectors)
+        assert not np.array_equal(given.vectors, other.vectors)

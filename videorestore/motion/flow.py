@@ -141,7 +141,7 @@ def pair(
     lumas = first.luma, second.luma
     fine = lumas[0].size <= _SMALL if fine is None else fine
     # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better, unless
-    # two frames are all there is.
+    # there is little else to go by.
     estimator = _careful(4 if fine else 3 if thorough else 5, fine=fine, smooth=thorough)
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
@@ -206,8 +206,8 @@ class FlowCache:
         Whether careful flows look for large motion.
     fine : bool, optional
         Careful flows at the full resolution; by default in small frames.
-    thorough : bool
-        See `pair`.
+    thorough : (n - 1,) bool, optional
+        Between which frames and their next ones careful flows are sought as `pair` does where it is thorough.
 
     Notes
     -----
@@ -220,12 +220,12 @@ class FlowCache:
         *,
         seeded: bool = True,
         fine: bool | None = None,
-        thorough: bool = False,
+        thorough: NDArray[np.bool_] | None = None,
     ) -> None:
         self.frames = frames
         self.seeded = seeded
         self.fine = fine
-        self.thorough = thorough
+        self.thorough = np.zeros(len(frames), np.bool_) if thorough is None else thorough
         self._views: dict[int, View] = {}
         self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
@@ -254,7 +254,8 @@ class FlowCache:
         with self._lock("careful", min(start, end), max(start, end)):
             if (start, end) not in self._careful:
                 ends = self._view(start), self._view(end)
-                both = pair(*ends, seeded=self.seeded, fine=self.fine, thorough=self.thorough)
+                thorough = abs(end - start) == 1 and bool(self.thorough[min(start, end)])
+                both = pair(*ends, seeded=self.seeded, fine=self.fine, thorough=thorough)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 

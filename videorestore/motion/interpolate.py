@@ -27,7 +27,7 @@ _COST_BOX = (9, 9)
 _PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
-_FEW = 4  # frames without which no path is known beyond two of them: more effort then goes into the flow
+_LONG = 1.5  # times the steps around it, from which on a step is a gap
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
@@ -150,11 +150,10 @@ def interpolate(
     wanted = np.asarray(targets, dtype=np.float64)
     _check(frames, at, wanted, quality)
     fast = quality == "fast"
-    if cache is None:
-        few = len(frames) < _FEW and not fast
-        flows = FlowCache(frames, seeded=not fast, fine=_FINE[quality], thorough=few)
-    else:
-        flows = cache
+    flows = cache
+    if flows is None:
+        thorough = None if fast else _alone(at)
+        flows = FlowCache(frames, seeded=not fast, fine=_FINE[quality], thorough=thorough)
     window = _Window(frames=np.asarray(frames, dtype=np.float32), times=at, cache=flows, curved=not fast)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
@@ -299,8 +298,16 @@ def _passed(paths: Floats, support: Floats) -> NDArray[np.bool_]:
 
 def _even(times: NDArray[np.float64]) -> bool:
     """Whether four frames are four looks: beyond a long gap the outer ones only repeat the inner ones."""
-    before, gap, beyond = np.diff(times)
-    return bool(gap < 1.5 * min(before, beyond))
+    return not _alone(times)[1]
+
+
+def _alone(times: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Steps ``(n - 1,)`` across which the flow has to find the way alone: long gaps, and those of two or three frames."""
+    steps = np.diff(times)
+    if len(steps) < 3:
+        return np.ones(len(steps), np.bool_)
+    around = np.pad(steps, 1, constant_values=np.inf)
+    return np.asarray(steps >= _LONG * np.minimum(around[:-2], around[2:]))
 
 
 def _agreement(frames: Floats, base: int, most: float) -> Floats:
