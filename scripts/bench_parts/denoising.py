@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench_parts.filters import FILTERS, Case, Pixels, block_matched, ffmpeg, filtered, peers
+from bench_parts.interpolation import blocks
 from bench_parts.scores import MEASURES, misplaced, psnr
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "natural"
@@ -186,12 +187,8 @@ def rank(sd: NDArray[np.float32], error: NDArray[np.float32]) -> float:
     """Spearman's correlation of sd and absolute error ``(n, h, w, c)``, both as means over 8x8 blocks."""
     from scipy.stats import spearmanr
 
-    n, h, w, c = sd.shape
-    h, w = h // 8, w // 8
-    blocks = [
-        a[:, : 8 * h, : 8 * w].reshape(n, h, 8, w, 8, c).mean(axis=(2, 4, 5)).ravel() for a in (sd, error)
-    ]
-    return float(spearmanr(*blocks).statistic)
+    flat = [np.concatenate([blocks(frame) for frame in a.mean(axis=3)]) for a in (sd, error)]
+    return float(spearmanr(*flat).statistic)
 
 
 def honesty(rows: list[dict[str, Any]]) -> dict[str, Any]:
