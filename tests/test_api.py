@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import videorestore as vr
-from videorestore.tasks.options import OPTIONS, Insertion, Span
+from videorestore.request.options import OPTIONS, Insertion, Span
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from videorestore.clip import Clip
 from videorestore.errors import InputError
-from videorestore.tasks import notation
-from videorestore.tasks.options import OPTIONS, Insertion, Span
-from videorestore.tasks.work import Progress, silent
+from videorestore.make.work import Progress, silent
+from videorestore.request import notation
+from videorestore.request.options import OPTIONS, Insertion, Span
 
 ClipLike = str | os.PathLike[str] | Clip | NDArray[Any]
 """A path, a `Clip`, or an array ``(n, height, width[, channels])`` in uint8, uint16 or float 0..1 (NaN = missing)."""

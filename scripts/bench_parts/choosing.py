@@ -27,8 +27,8 @@ from bench_parts.inpainting import holes  # noqa: E402
 from bench_parts.inpainting import psnr as psnr_inside  # noqa: E402
 from bench_parts.interpolation import DATA, psnr, read, sources  # noqa: E402
 
-from videorestore.spatial.noise import Noise  # noqa: E402
-from videorestore.tasks.choose import (  # noqa: E402
+from videorestore.make.engines import CurveEngine, Engine, MotionEngine  # noqa: E402
+from videorestore.plan.choose import (  # noqa: E402
     CLOSER_LEAD,
     RISK_FRAMES,
     TRIAL_FRAMES,
@@ -38,8 +38,8 @@ from videorestore.tasks.choose import (  # noqa: E402
     safer,
     score_hidden,
 )
-from videorestore.tasks.engines import CurveEngine, Engine, MotionEngine  # noqa: E402
-from videorestore.tasks.scan import shrink  # noqa: E402
+from videorestore.plan.scan import shrink  # noqa: E402
+from videorestore.spatial.noise import Noise  # noqa: E402
 
 Floats = NDArray[np.float32]
 

@@ -31,8 +31,8 @@ def clips(quick: bool) -> dict[str, np.ndarray]:
     """At most 100 frames of each clip, at most 240 pixels wide or high, as the program looks at them."""
     import scenes
 
-    from videorestore.tasks.count import SIDE
-    from videorestore.tasks.scan import shrink
+    from videorestore.plan.count import SIDE
+    from videorestore.plan.scan import shrink
 
     found = {"pan": scenes.pan(60, step=0.8), "shockwave": scenes.shockwave(80)}
     if not quick:
@@ -46,7 +46,7 @@ def clips(quick: bool) -> dict[str, np.ndarray]:
 def trials(frames: np.ndarray, repeats: int, seed: int = 11) -> np.ndarray:
     """Rows of planted count, stated count, its probability, log probability of the planted one."""
     from videorestore.curve.count import count_missing
-    from videorestore.tasks.count import best_within_one
+    from videorestore.plan.count import best_within_one
 
     rng = np.random.default_rng(seed)
     rows = []

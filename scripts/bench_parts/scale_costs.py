@@ -46,7 +46,7 @@ def _timed(function: Callable[[], Any], megapixels: float) -> tuple[float, Any]:
 def _whole_frames(path: Path) -> dict[str, float]:
     from videorestore.media import SinkOptions, join_segments, open_source, write_segment
     from videorestore.media.outputs import OutputShape
-    from videorestore.tasks.look import brightness, measured, small_picture
+    from videorestore.plan.look import brightness, measured, small_picture
 
     costs: dict[str, float] = {}
     with open_source(str(path)) as source:
@@ -83,9 +83,9 @@ def _whole_frames(path: Path) -> dict[str, float]:
 def _engines(path: Path, presets: tuple[Any, ...]) -> dict[str, float]:
     from videorestore import colour
     from videorestore.detect.damage import find_damage
+    from videorestore.make.engines import MotionEngine
     from videorestore.media import open_source
     from videorestore.spatial.noise import Noise
-    from videorestore.tasks.engines import MotionEngine
 
     with open_source(str(path)) as source:
         pixels = np.stack([colour.working(frame) for frame in source.frames()])

@@ -9,8 +9,8 @@ import pytest
 from videorestore.cli.parser import Answer, Command, build, parse
 from videorestore.cli.status import UsageError
 from videorestore.cli.verbs import TABLE
-from videorestore.tasks import VERBS
-from videorestore.tasks.options import OPTIONS, Insertion, Span
+from videorestore.request.options import OPTIONS, Insertion, Span
+from videorestore.verbs import VERBS
 
 WRITING = [verb for verb in VERBS if TABLE[verb].writes]
 NEEDED = {"upsample": ["--factor", "2"]}

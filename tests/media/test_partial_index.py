@@ -8,8 +8,8 @@ import pytest
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.media.decoder import Decoder
-from videorestore.tasks.options import Span
-from videorestore.tasks.scan import index_for, resolve_span
+from videorestore.plan.scan import index_for, resolve_span
+from videorestore.request.options import Span
 
 
 @pytest.fixture(scope="module", params=["libx264", "ffv1"])

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import Frame, PixelFormat
+from videorestore.make.work import Made
 from videorestore.report.record import RecordBuilder, frame_fact, mean_sd, peak_memory_mb, plain
-from videorestore.tasks.work import Made
 
 
 def made(index: int, **more: Any) -> Made:

@@ -11,7 +11,7 @@ OPTIONS = ["--factor", "2", "--model", "motion", "--quality", "fast", "--codec",
 
 SHORT_PIECES = """
 from videorestore.cli.main import run
-from videorestore.tasks import layout
+from videorestore.plan import layout
 layout.MOTION_CORE = 4
 run()
 """

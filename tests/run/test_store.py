@@ -9,8 +9,8 @@ import pytest
 
 import videorestore as vr
 from videorestore.errors import InputError, MediaWriteError
+from videorestore.request.options import DenoiseOptions, UpsampleOptions
 from videorestore.run.store import WorkFolder, describe, fingerprint
-from videorestore.tasks.options import DenoiseOptions, UpsampleOptions
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 import pytest
 
+from videorestore.make.cost import STARTING
 from videorestore.media import open_source
+from videorestore.request.options import UpsampleOptions
 from videorestore.run import workers
-from videorestore.tasks.cost import STARTING
-from videorestore.tasks.options import UpsampleOptions
 
 # The package has a function of the same name.
 runs = sys.modules["videorestore.run.perform"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from videorestore.errors import InputError
-from videorestore.tasks import notation
+from videorestore.request import notation
 
 
 class Choice:
@@ -25,7 +25,7 @@ class Choice:
 
 
 class Value:
-    """A spelling of `videorestore.tasks.notation`, with words that stand for ``None``."""
+    """A spelling of `videorestore.request.notation`, with words that stand for ``None``."""
 
     def __init__(self, parse: Callable[[str], Any], *, auto: bool = False) -> None:
         self.parse = parse

@@ -10,7 +10,7 @@ from videorestore.cli.console import Console
 from videorestore.cli.environment import Environment
 from videorestore.cli.parser import Command
 from videorestore.cli.status import ExitStatus, UsageError, tell
-from videorestore.tasks.targets import check_input, check_output
+from videorestore.request.targets import check_input, check_output
 
 
 def perform(command: Command, environment: Environment, console: Console) -> ExitStatus:

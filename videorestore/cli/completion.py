@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from videorestore.cli.arguments import Folder, Name
 from videorestore.cli.parser import build
 from videorestore.cli.verbs import TABLE
-from videorestore.tasks import VERBS
+from videorestore.verbs import VERBS
 
 GLOBAL = (
     ("--help", "help, or the help of a verb"),

@@ -12,8 +12,8 @@ from videorestore import __version__
 from videorestore.cli.status import UsageError
 from videorestore.cli.verbs import TABLE, Verb
 from videorestore.errors import InputError
-from videorestore.tasks import VERBS
-from videorestore.tasks.options import OPTIONS
+from videorestore.request.options import OPTIONS
+from videorestore.verbs import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -39,7 +39,7 @@ class Command:
     input : str
     output : str or None
     options : object
-        The verb's dataclass of `videorestore.tasks.options`.
+        The verb's dataclass of `videorestore.request.options`.
     telling : Telling
     """
 

@@ -20,7 +20,7 @@ from videorestore.cli.arguments import (
     add_writing,
     number,
 )
-from videorestore.tasks import notation
+from videorestore.request import notation
 
 Declare = Callable[[argparse.ArgumentParser], None]
 

@@ -18,7 +18,7 @@ from videorestore.clip import FloatArray, Frame
 
 
 class Story(Protocol):
-    """One frame of the output with its story; `videorestore.tasks.work.Made` is one."""
+    """One frame of the output with its story; `videorestore.make.work.Made` is one."""
 
     @property
     def frame(self) -> Frame: ...

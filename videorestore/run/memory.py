@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from videorestore.errors import MediaWriteError
-from videorestore.tasks.work import OutputShape
+from videorestore.make.work import OutputShape
 
 PARENT = 320 << 20
 """Bytes of the process that plans and hands out pieces, besides those that it makes itself."""

@@ -17,6 +17,10 @@ import numpy as np
 from videorestore import __version__, colour
 from videorestore.clip import Clip, FloatArray, Samples
 from videorestore.errors import InputError, VideoRestoreError
+from videorestore.make.cost import STARTING
+from videorestore.make.masks import FileMasks
+from videorestore.make.pipeline import Restoration
+from videorestore.make.work import Progress, Work, silent
 from videorestore.media import (
     SinkOptions,
     check_output,
@@ -28,19 +32,15 @@ from videorestore.media import (
 from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
+from videorestore.plan.look import helped_by
+from videorestore.plan.scan import expected_frames
 from videorestore.report.record import RecordBuilder
+from videorestore.request.options import Common
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
-from videorestore.tasks.cost import STARTING
-from videorestore.tasks.look import helped_by
-from videorestore.tasks.masks import FileMasks
-from videorestore.tasks.options import Common
-from videorestore.tasks.pipeline import Restoration
-from videorestore.tasks.scan import expected_frames
-from videorestore.tasks.work import Progress, Work, silent
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
@@ -95,7 +95,7 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     source : str, Clip or ndarray
     output : str or None
         None gives the result back in memory.
-    options : dataclass of `videorestore.tasks.options`
+    options : dataclass of `videorestore.request.options`
     progress : callable
 
     Returns
@@ -104,11 +104,11 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     """
     started = time.monotonic()
     if verb in {"inspect", "compare"}:
-        report = import_module(f"videorestore.tasks.{verb}").report
+        report = import_module(f"videorestore.verbs.{verb}").report
         record, losses = report(source, options, progress)
         outcome = Outcome(record=record, losses=tuple(losses))
     else:
-        plan: Plan = import_module(f"videorestore.tasks.{verb}").plan
+        plan: Plan = import_module(f"videorestore.verbs.{verb}").plan
         # One job is one core: without a number all threads of all libraries help.
         with (
             memory.Watch() as watch,

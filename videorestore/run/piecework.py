@@ -15,13 +15,13 @@ import numpy as np
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Samples
+from videorestore.make.masks import FileMasks
+from videorestore.make.pipeline import Restoration
+from videorestore.make.work import Made, Progress, Work, silent
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
 from videorestore.report.record import frame_fact
 from videorestore.run.store import WorkFolder, no_room
-from videorestore.tasks.masks import FileMasks
-from videorestore.tasks.pipeline import Restoration
-from videorestore.tasks.work import Made, Progress, Work, silent
 
 PREVIEW_SIDE = 960
 PREVIEWS = 48

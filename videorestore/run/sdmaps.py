@@ -15,9 +15,9 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import ClipInfo, Frame, PixelFormat
 from videorestore.errors import MediaWriteError
+from videorestore.make.work import OutputShape
 from videorestore.media import SinkOptions, check_output
 from videorestore.media.segments import encoding_for
-from videorestore.tasks.work import OutputShape
 
 
 def check_sd(path: str, shape: OutputShape, options: SinkOptions, input_path: str | None) -> None:

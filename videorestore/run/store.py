@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from videorestore.errors import MediaWriteError
+from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
-from videorestore.tasks.work import Work
 
 _NOT_PIXELS = {"jobs", "cluster", "max_memory", "report", "overwrite", "resume", "dry_run"}
 """Options that do not change a pixel: a run may go on with other values of these."""

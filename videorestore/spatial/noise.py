@@ -76,6 +76,14 @@ class Noise:
         """Noise of one standard deviation everywhere, as a user states it."""
         return cls(sd=sd, low=sd, high=sd, offset=sd * sd, clipped=clipped)
 
+    def stated(self, sigma: float | None) -> Noise:
+        """This noise, brought to the level that a user states; None states nothing."""
+        if sigma is None:
+            return self
+        if self.sd > 0 and sigma > 0:
+            return replace(self.scaled(sigma / self.sd), assumed=None)
+        return Noise.white(sigma)
+
     def scaled(self, factor: float) -> Noise:
         """The same noise with its standard deviation multiplied."""
         f = float(factor)

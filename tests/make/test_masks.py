@@ -1,0 +1,86 @@
+"""Masks of a folder or a video are read as they are needed."""
+
+import cv2
+import numpy as np
+import pytest
+
+from videorestore.errors import InputError
+from videorestore.make.masks import ArrayMasks, FileMasks, load_masks
+
+HEIGHT, WIDTH = 12, 16
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Twenty masks; those with odd numbers have a white column of their own."""
+    for k in range(20):
+        mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+        if k % 2:
+            mask[:, k % WIDTH] = 255
+        cv2.imwrite(str(tmp_path / f"{k:03d}.png"), mask)
+    return str(tmp_path)
+
+
+def load(path, span=(0, 20), n_frames=20):
+    return load_masks(path, span=span, n_frames=n_frames, height=HEIGHT, width=WIDTH)
+
+
+def test_only_the_masks_at_hand_are_read(folder):
+    masks = load(folder)
+    assert isinstance(masks, FileMasks)
+    assert masks.touches(4, 6) and not masks.touches(4, 5)
+    read = masks.read([3, 4, 7], np.zeros((3, HEIGHT, WIDTH, 3), np.float32)).masks
+    assert read.shape == (3, HEIGHT, WIDTH)
+    assert [np.flatnonzero(m.any(axis=0)).tolist() for m in read] == [[3], [], [7]]
+
+
+def test_masks_of_a_range_may_be_all_or_just_its_own(folder):
+    frames = np.zeros((1, HEIGHT, WIDTH, 3), np.float32)
+    for span, n_frames in (((5, 9), 20), ((5, 9), None), ((100, 120), 400), ((100, 120), None)):
+        masks = load(folder, span, n_frames)
+        first = 0 if span[0] == 5 else 100
+        assert masks.read([first + 7], frames).masks[0, :, 7].all()
+        assert masks.touches(first + 7, first + 8) and not masks.touches(first + 6, first + 7)
+
+
+def test_as_many_masks_as_frames(folder):
+    with pytest.raises(InputError, match="each of the 21 frames, got 20"):
+        load(folder, (0, 21), 21)
+
+
+def test_one_picture_serves_all(folder):
+    masks = load(folder + "/003.png")
+    assert isinstance(masks, ArrayMasks) and masks.touches(17, 18)
+
+
+def test_something_must_be_left(tmp_path):
+    for k in range(3):
+        cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((HEIGHT, WIDTH), 255, np.uint8))
+    with pytest.raises(InputError, match="everything is masked"):
+        load(str(tmp_path), (0, 3), 3)
+
+
+def test_frames_on_disk_are_searched_in_strips(tmp_path):
+    from videorestore.detect.damage import Damage
+    from videorestore.make.masks import STRIP, searched
+    from videorestore.make.spool import Spool
+
+    frames = np.zeros((3, 20, 3 * STRIP - 40, 1), np.float32)
+    spots = [(0, 5, 10), (1, 2, STRIP - 4), (1, 9, STRIP + 30), (2, 7, 3 * STRIP - 60)]
+    for k, y, x in spots:
+        frames[k, y : y + 6, x : x + 9] = 200
+
+    def bright(part):
+        masks = part[..., 0] > 100
+        found = []
+        for k, mask in enumerate(masks):
+            for x, y, w, h, _ in cv2.connectedComponentsWithStats(mask.astype(np.uint8))[2][1:]:
+                found.append(Damage(frame=k, kind="dust", box=(x, y, w, h)))
+        return masks, found
+
+    spool = Spool(str(tmp_path), frames.shape)
+    spool[:] = frames
+    whole, strips = searched(bright, frames), searched(bright, spool)
+    assert np.array_equal(whole.masks, strips.masks)
+    assert [len(s) for s in whole.spots] == [1, 2, 1]
+    assert strips.spots == whole.spots

@@ -1,0 +1,77 @@
+"""Plans: a range near the start does not cost the whole clip, and help changes nothing."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from videorestore.clip import Clip, ClipInfo, PixelFormat
+from videorestore.errors import InputError
+from videorestore.media import SinkOptions, open_source, write
+from videorestore.request.options import FillOptions, Insertion, InspectOptions, ReorderOptions, Span
+from videorestore.verbs import fill, reorder
+from videorestore.verbs.inspect import report
+
+BUDGET = 1 << 30
+SPAN = Span(start=2, stop=12)
+
+
+@pytest.fixture
+def clip(tmp_path):
+    """Sixty frames of a texture that drifts."""
+    rng = np.random.default_rng(0)
+    canvas = np.kron(rng.integers(40, 220, (8, 40, 3)), np.ones((4, 4, 1)))
+    frames = np.stack([canvas[:, k : k + 48] for k in range(60)]).astype(np.uint8)
+    times = tuple(Fraction(k, 25) for k in range(60))
+    info = ClipInfo(format=PixelFormat(model="rgb"), fps=Fraction(25))
+    whole = Clip(frames=frames, times=times, durations=(Fraction(1, 25),) * 60, info=info)
+    write(whole, str(tmp_path / "in.mkv"), SinkOptions(codec="ffv1"))
+    return str(tmp_path / "in.mkv")
+
+
+def test_reorder_counts_no_further(clip):
+    with open_source(clip) as source:
+        work = reorder.plan(source, ReorderOptions(span=SPAN), BUDGET)
+        assert sorted(work.order) == list(range(2, 12))
+        assert not source.index().whole
+
+
+@pytest.mark.parametrize(
+    ("missing", "insert", "whole"),
+    [
+        (None, (), False),
+        ((5,), (Insertion(after=7, count=2),), False),
+        ((5, 40), (), True),
+        ((5,), (Insertion(after=Fraction(1, 5), count=1),), True),
+    ],
+)
+def test_fill_counts_no_further_than_what_is_named(clip, missing, insert, whole):
+    with open_source(clip) as source:
+        options = FillOptions(span=SPAN, missing=missing, insert=insert, model="motion")
+        work = fill.plan(source, options, BUDGET)
+        assert len(work.steps.slots) == 10 + sum(i.count for i in insert)
+        assert source.index().whole == whole
+
+
+def test_fill_still_knows_what_lies_beyond_the_clip(clip):
+    with open_source(clip) as source, pytest.raises(InputError, match="0 to 59"):
+        fill.plan(source, FillOptions(span=SPAN, missing=(60,)), BUDGET)
+
+
+def test_inspect_says_the_same_of_a_range(clip):
+    part, _ = report(clip, InspectOptions(span=SPAN))
+    assert part["n_frames"] == 10 and part["first_frame"] == 2 and part["fps"] in ("25/1", 25, "25")
+
+
+def test_a_plan_made_with_help_is_the_same(clip):
+    from videorestore.plan.look import helped_by
+    from videorestore.request.options import DenoiseOptions
+    from videorestore.run.workers import Crew
+    from videorestore.verbs import denoise
+
+    plans = []
+    for jobs in (0, 2):
+        with open_source(clip) as source, Crew(jobs) as crew, helped_by(crew.in_order):
+            plans.append(denoise.plan(source, DenoiseOptions(sigma=4.0), BUDGET))
+    assert plans[0].findings == plans[1].findings and plans[0].models == plans[1].models
+    assert plans[0].pieces == plans[1].pieces and "curve_denoise_gain_mse" in plans[0].findings["self_test"]

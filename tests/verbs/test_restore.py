@@ -1,0 +1,74 @@
+"""What ``restore`` does at the edges: ends of shots, shots too short for a fit, flicker, and how truly it says so."""
+
+import numpy as np
+import pytest
+
+import videorestore as vr
+from tests.verbs.test_verbs import drifting, origins, psnr
+from videorestore.make.beyond import beyond
+
+
+def test_a_black_first_frame_is_filled_from_its_own_shot():
+    shots = [drifting(n=12), 255 - drifting(n=12, seed=5, step=2.0)]
+    truth = np.concatenate(shots)
+    damaged = truth.copy()
+    damaged[12] = 0
+    result = vr.restore(damaged, denoise="off", model="motion")
+    assert result.record["cuts"] == [12]
+    assert origins(result) == ["filled" if k == 12 else "kept" for k in range(24)]
+    assert psnr(result.clip.frames[12], truth[12]) > max(25, 3 + psnr(truth[13], truth[12]))
+    assert "motion is taken to go on" in result.record["frames"][12]["notes"][0]
+
+
+def test_motion_goes_on_where_it_would_have_foretold_the_nearest_frame():
+    frames = drifting(n=5).astype(np.float32)
+    made = beyond(list(frames[1:]), 1.0)
+    assert made.moved and psnr(made.frame, frames[0]) > psnr(frames[1], frames[0]) + 5
+    assert 0 < made.sd < 10
+    rng = np.random.default_rng(0)
+    wild = [rng.uniform(0, 255, frames[0].shape).astype(np.float32) for _ in range(3)]
+    assert not beyond(wild, 1.0).moved
+    assert np.array_equal(beyond(wild[:1], 1.0).frame, wild[0])
+
+
+@pytest.mark.parametrize(("asked", "left"), [("auto", True), ("on", False)])
+def test_a_shot_too_short_for_a_fit_passes_and_it_is_said(asked, left):
+    truth = np.concatenate([drifting(n=10), 255 - drifting(n=3, seed=5), drifting(n=10, seed=7)])
+    rng = np.random.default_rng(1)
+    noisy = np.clip(np.rint(truth + rng.normal(0, 12, truth.shape)), 0, 255).astype(np.uint8)
+    result = vr.restore(noisy, denoise=asked, fill="off", mend="off", model="motion", quality="fast")
+    assert result.record["cuts"] == [10, 13]
+    short = result.record["frames"][10:13]
+    assert ([f["origin"] for f in short] == ["kept"] * 3) is left
+    assert np.array_equal(result.clip.frames[10:13], noisy[10:13]) is left
+    assert all("too short" in f["notes"][0] for f in short) if left else "notes" not in short[0]
+    assert any("too short" in line and "10-12" in line for line in result.record["plan"]) is left
+    assert set(origins(result)[:10]) == {"denoised"}
+
+
+def test_steadied_frames_are_not_called_denoised():
+    rng = np.random.default_rng(3)
+    clip = drifting(n=20, step=0.3)
+    light = 1 + 0.08 * rng.standard_normal(20)
+    dim = np.clip(np.rint(0.6 * clip * light[:, None, None, None]), 0, 255).astype(np.uint8)
+    result = vr.restore(dim, denoise="off", fill="off", mend="off", model="motion")
+    assert any("deflicker" in line for line in result.record["plan"])
+    frames = result.record["frames"]
+    assert {f["origin"] for f in frames} <= {"mended", "kept"}
+    for k, fact in enumerate(frames):
+        assert fact.get("deflickered", False) is (fact["origin"] == "mended")
+        assert np.array_equal(result.clip.frames[k], dim[k]) is (fact["origin"] == "kept")
+
+
+def test_noise_that_may_be_something_else_is_marked():
+    from videorestore.plan import assemble
+
+    facts = assemble.noise_facts(vr_noise(trustworthy=False))
+    assert facts == {"noise_sd": 4.0, "noise": {"trustworthy": False}}
+    assert assemble.noise_facts(vr_noise(trustworthy=True)) == {"noise_sd": 4.0}
+
+
+def vr_noise(*, trustworthy):
+    from videorestore.spatial.noise import Noise
+
+    return Noise(sd=4.0, trustworthy=trustworthy)

@@ -1,0 +1,1 @@
+"""One piece done: read, mended, denoised, with new frames between."""

@@ -1,0 +1,259 @@
+"""The two models behind one face: the electroGP along fixed pixels, and the same posterior along motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray, Mask
+from videorestore.make.spool import Spool
+from videorestore.make.tiles import SIDE, by_parts
+from videorestore.request.options import Quality
+from videorestore.spatial.noise import Noise
+
+Clock = NDArray[np.float64]
+
+CONTESTED = 240
+"""Most new frames of a piece for which the curve is weighed against motion, place by place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NewFrames:
+    """New frames ``(m, h, w, c)`` with their sd; latent positions of the new and of the given frames, on a curve."""
+
+    frames: FloatArray
+    sd: FloatArray
+    x: FloatArray | None = None
+    known_x: FloatArray | None = None
+
+
+class Interpolator(Protocol):
+    """What is learnt from the given frames once, for new frames that are asked for in several portions."""
+
+    @property
+    def known_x(self) -> FloatArray | None:
+        """Latent positions of the given frames, on a curve."""
+        ...
+
+    def at(self, targets: Clock) -> NewFrames:
+        """Frames at new times; they do not depend on how the times are divided into portions."""
+        ...
+
+
+class Engine(Protocol):
+    """What the pipeline asks of a model. Frames are ``(n, h, w, c)`` float32 on the 0..255 scale."""
+
+    @property
+    def denoise_reach(self) -> int: ...
+    @property
+    def inpaint_reach(self) -> int: ...
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Posterior mean and sd of ``frames[start:stop]``, and x of all frames where there is one."""
+        ...
+
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, FloatArray | None]:
+        """The same for frames on disk; the results lie in the folder ``scratch``."""
+        ...
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """``frames[start:stop]`` with the masked pixels regenerated, and their sd (0 where kept)."""
+        ...
+
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
+        """Frames at new times."""
+        ...
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> Interpolator:
+        """The same for ``count`` new frames that are made in portions; ``frames`` may be a `Spool`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionInterpolator:
+    """Along motion. A new frame depends on few frames around it, and only these are handed over."""
+
+    frames: Any
+    times: Clock
+    quality: Quality
+
+    @property
+    def known_x(self) -> None:
+        """There is no curve."""
+        return None
+
+    def at(self, targets: Clock) -> NewFrames:
+        """See `Interpolator.at`."""
+        from videorestore.motion.interpolate import REACH, interpolate
+
+        low = max(0, int(np.searchsorted(self.times, targets.min(), side="right")) - 1 - REACH)
+        high = min(len(self.times), int(np.searchsorted(self.times, targets.max())) + 1 + REACH)
+        made = interpolate(self.frames[low:high], self.times[low:high], targets, quality=self.quality)
+        return NewFrames(frames=made.frames, sd=made.sd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveInterpolator:
+    """On a fitted curve; ``plain`` leaves motion out."""
+
+    frames: Any
+    times: Clock
+    fit: Any
+    plain: bool
+
+    @property
+    def known_x(self) -> FloatArray:
+        """See `Interpolator.known_x`."""
+        return np.asarray(np.interp(self.times, self.fit.times, self.fit.x), np.float32)
+
+    def at(self, targets: Clock) -> NewFrames:
+        """See `Interpolator.at`."""
+        from videorestore.curve.fill import upsample
+
+        x = self.fit.place(targets)
+        if self.plain:
+            mean, sd = self.fit.predict(self.frames, x)
+        else:
+            mean, sd = upsample(self.frames, self.times, targets, fit=self.fit)
+        return NewFrames(frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=self.known_x)
+
+
+@dataclass(frozen=True, slots=True)
+class MotionEngine:
+    """Along motion-compensated tracks; large frames are denoised in parts of a ``side``."""
+
+    quality: Quality = "default"
+    side: int = SIDE
+
+    @property
+    def denoise_reach(self) -> int:
+        """Frames on each side that denoising reads."""
+        from videorestore.motion.denoise import reach
+
+        return reach(self.quality)
+
+    @property
+    def inpaint_reach(self) -> int:
+        """Frames on each side that inpainting reads."""
+        from videorestore.motion import inpaint
+
+        return inpaint.REACH
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.denoise`."""
+        from videorestore.motion.denoise import denoise
+
+        def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+
+        mean, sd = by_parts(part, frames, stop - start, self.side)
+        return mean, sd, None
+
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, None]:
+        """See `Engine.denoise_on_disk`."""
+        from videorestore.motion.denoise import denoise
+
+        def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
+
+        shape = (stop - start, *frames.shape[1:])
+        mean, sd = Spool(scratch, shape), Spool(scratch, shape, np.float16)
+        by_parts(part, frames, stop - start, self.side, out=mean, out_sd=sd)
+        return mean, sd, None
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Engine.inpaint`."""
+        from videorestore.motion.inpaint import inpaint
+
+        return inpaint(frames, masks, start=start, stop=stop)
+
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
+        """See `Engine.interpolate`."""
+        from videorestore.motion.interpolate import interpolate
+
+        made = interpolate(frames, times, targets, quality=self.quality)
+        return NewFrames(frames=made.frames, sd=made.sd)
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> MotionInterpolator:
+        """See `Engine.interpolator`."""
+        return MotionInterpolator(frames, times, self.quality)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveEngine:
+    """One electroGP through the frames, pixels in place.
+
+    ``plain`` leaves it at the posterior of the curve; otherwise motion between the frames around has a say too.
+    """
+
+    plain: bool = False
+
+    @property
+    def denoise_reach(self) -> int:
+        """A curve learns from all frames that it is given."""
+        return 0
+
+    @property
+    def inpaint_reach(self) -> int:
+        """A curve learns from all frames that it is given."""
+        return 0
+
+    def denoise(
+        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """See `Engine.denoise`."""
+        from videorestore.curve.denoise import denoise
+
+        mean, sd, info = denoise(frames, sigma=noise.sd, strength=strength)
+        return mean[start:stop], sd[start:stop], np.asarray(info.x, np.float32)
+
+    def denoise_on_disk(
+        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
+    ) -> tuple[Spool, Spool, FloatArray]:
+        """See `Engine.denoise_on_disk`."""
+        from videorestore.curve.denoise import denoise
+
+        # Three digits of an sd are enough.
+        mean, sd = Spool(scratch, frames.shape), Spool(scratch, frames.shape, np.float16)
+        info = denoise(frames, sigma=noise.sd, strength=strength, out=mean, out_sd=sd)[2]
+        return mean.part(start, stop), sd.part(start, stop), np.asarray(info.x, np.float32)
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Engine.inpaint`."""
+        from videorestore.curve.inpaint import inpaint
+
+        made, sd = inpaint(frames, masks)
+        return made[start:stop], sd[start:stop]
+
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
+        """See `Engine.interpolate`."""
+        return self.interpolator(frames, times, len(targets)).at(targets)
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> CurveInterpolator:
+        """See `Engine.interpolator`."""
+        from videorestore.curve.fit import fit_curve
+
+        fit = fit_curve(frames, times=times)
+        return CurveInterpolator(frames, times, fit, self.plain or count > CONTESTED)
+
+
+def engine_for(model: str, quality: Quality, side: int = SIDE) -> Engine:
+    """The engine of a model by name."""
+    return CurveEngine() if model == "curve" else MotionEngine(quality, side)

@@ -1,0 +1,178 @@
+"""The frames that a piece reads: in memory, or on disk where they are many and the engine can do with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame, Mask
+from videorestore.make.masks import Spot
+from videorestore.make.spool import Spool
+from videorestore.make.work import Piece, Slot
+from videorestore.media.source import Source
+
+SPOOL_FROM = 96 << 20
+"""Bytes of float32 frames from which they are kept on disk."""
+
+
+PORTION = 192 << 20
+"""Bytes of new frames and their sd that are made at once."""
+
+
+class Natives(Protocol):
+    """Source frames of a piece with their native samples, by number."""
+
+    def nearest(self, number: int) -> Frame:
+        """The frame with this number, or the last one before it."""
+        ...
+
+
+class HeldNatives(dict[int, Frame]):
+    """All of them in memory."""
+
+    def nearest(self, number: int) -> Frame:
+        """See `Natives.nearest`."""
+        return self[number] if number in self else self[max(i for i in self if i <= number)]
+
+
+class StreamedNatives:
+    """Decoded a second time, one after the other: asked for in rising order, only one is held."""
+
+    def __init__(self, source: Source, piece: Piece) -> None:
+        self._source = source
+        self._piece = piece
+        self._stream: Iterator[Frame] = iter(())
+        self._last: Frame | None = None
+        self._coming: Frame | None = None
+
+    def nearest(self, number: int) -> Frame:
+        """See `Natives.nearest`."""
+        if self._last is None or self._last.index > number:
+            self._stream = iter(self._source.frames(self._piece.start, self._piece.stop))
+            self._last, self._coming = next(self._stream), next(self._stream, None)
+        while self._coming is not None and self._coming.index <= number:
+            self._last, self._coming = self._coming, next(self._stream, None)
+        return self._last
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Window:
+    """The good frames of a piece; ``numbers`` are their places in the source.
+
+    ``pixels`` and ``sd`` are arrays ``(n, h, w, c)`` or `Spool`s of that shape.
+    """
+
+    numbers: list[int]
+    natives: Natives
+    pixels: Any
+    masks: Mask | None = None
+    spots: tuple[tuple[Spot, ...], ...] = ()
+    sd: Any = None
+    x: FloatArray | None = None
+
+    def position(self, number: int) -> int:
+        """Where the first good frame at or after ``number`` stands."""
+        return int(np.searchsorted(self.numbers, number))
+
+
+def wants_disk(height: int, width: int, frames: int) -> bool:
+    """Whether so many frames are better kept on disk, where that can be."""
+    return 12 * height * width * frames > SPOOL_FROM
+
+
+def spool_bytes(height: int, width: int, frames: int) -> int:
+    """Room on disk that a piece takes while it is made: pixels, result and sd in three colours."""
+    return 30 * height * width * frames
+
+
+def read_window(
+    source: Source,
+    piece: Piece,
+    *,
+    skip: frozenset[int],
+    gains: Mapping[int, tuple[float, float]] | None = None,
+    scratch: str | None = None,
+    exact: bool = False,
+) -> Window:
+    """Working pixels of the frames of a piece.
+
+    Parameters
+    ----------
+    skip : frozenset of int
+        Frames to leave out.
+    gains : mapping from frame number to (gain, offset), optional
+    scratch : str, optional
+        Folder for frames on disk; None keeps them in memory.
+    exact : bool
+        Frames on disk are float32 whatever would hold them.
+    """
+    numbers: list[int] = []
+    held = HeldNatives()
+    pixels: Any = None
+    for frame in source.frames(piece.read_start, piece.read_stop):
+        if scratch is None and piece.start <= frame.index < piece.stop:
+            held[frame.index] = frame
+        if frame.index in skip:
+            continue
+        picture = colour.working(frame)
+        if gains is not None and frame.index in gains:
+            gain, offset = gains[frame.index]
+            picture = picture * np.float32(gain) + np.float32(offset)
+        if pixels is None:
+            room = sum(i not in skip for i in range(piece.read_start, piece.read_stop))
+            shape = (room, *picture.shape)
+            if scratch is None:
+                pixels = np.empty(shape, np.float32)
+            else:
+                pixels = Spool(scratch, shape, np.float32 if gains or exact else stored_type(frame))
+        pixels[len(numbers)] = picture
+        numbers.append(frame.index)
+    if pixels is None:
+        pixels = np.empty((0, source.height, source.width, 1), np.float32)
+    elif isinstance(pixels, Spool):
+        pixels.shorten(len(numbers))
+    else:
+        pixels = pixels[: len(numbers)]
+    natives: Natives = held if scratch is None else StreamedNatives(source, piece)
+    return Window(numbers=numbers, natives=natives, pixels=pixels)
+
+
+def stored_type(frame: Frame) -> Any:
+    """The type that holds the working pixels of such frames exactly."""
+    form = frame.format
+    return np.uint8 if form.depth == 8 and form.model != "yuv" and form.full_range else np.float32
+
+
+def portions(
+    slots: list[Slot], clock: FloatArray, shape: tuple[int, ...], room: int = PORTION
+) -> Iterator[list[Slot]]:
+    """New frames that are made together, within ``room`` bytes: those of whole gaps where these are not too long.
+
+    Parameters
+    ----------
+    slots : list of Slot
+        In order of their places.
+    clock : ndarray
+        Times of the given frames.
+    shape : tuple of int
+        Of the given frames ``(n, h, w, c)``.
+    """
+    most = max(1, room // (8 * shape[1] * shape[2] * shape[3]))
+    portion: list[Slot] = []
+    for _, group in groupby(slots, key=lambda s: int(np.searchsorted(clock, float(s.place)))):
+        gap = list(group)
+        if portion and len(portion) + len(gap) > most:
+            yield portion
+            portion = []
+        for k in range(0, len(gap), most):
+            if portion and len(portion) + len(gap[k : k + most]) > most:
+                yield portion
+                portion = []
+            portion += gap[k : k + most]
+    if portion:
+        yield portion

@@ -1,0 +1,344 @@
+"""``--model auto``: hide frames, or noise, from both models and take the better one, shot by shot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.clip import FloatArray
+from videorestore.errors import InputError
+from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine
+from videorestore.make.work import Progress, silent
+from videorestore.media.source import Source
+from videorestore.plan.look import small_picture, spread
+from videorestore.plan.risk import estimated_mse
+from videorestore.plan.scan import Scan, chosen, read_some, shrink
+from videorestore.request.options import Common, UpsampleOptions
+from videorestore.spatial.noise import Noise
+
+Indices = NDArray[np.int64]
+Job = Literal["denoise", "interpolate", "inpaint"]
+
+TRIAL_FRAMES = 25
+TRIAL_SIDE = 192
+TRIAL_SHOTS = 8
+HIDE_EVERY = 4
+RISK_FRAMES = 40
+RISK_CORE = 5
+RISK_SIDE = 96
+CURVE_LEAD = 0.25
+CODED_LEAD = 0.5
+NEGLIGIBLE = 0.02
+"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB, and by
+more where a codec has made the noise dependent, which Stein's estimate does not know; an error below this share of the
+noise counts as that share."""
+
+FEWEST = 3
+"""Frames without which there is no curve at all."""
+
+CLOSER_LEAD = 1.5
+"""By how many dB the curve must lead on hidden frames to make the frames between all frames: these have neighbours at
+half the distance, from which motion gains more than the curve does."""
+
+FAR = 2.0
+"""By this factor the bound of the curve must exceed the squared error of motion for half of the trial to be enough."""
+
+BOUND_REACH = 4
+"""Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
+
+BLOCK_FRAMES, BLOCK_SIDE = 17, 128
+"""Frames, and their longest side, from which blocks are hidden."""
+
+SHORTEST = 6
+"""A shot with fewer good frames has no room for a trial, nor for a curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What the models reached on hidden frames of one shot; sums, so that shots can be added up.
+
+    ``bounded`` says that the curve's is the best it could have reached: it had lost before it was tried.
+    """
+
+    hidden: int
+    bounded: bool = False
+    squares: Mapping[str, float]
+    inside: Mapping[str, float]
+    values: int
+
+    def psnr(self, model: str) -> float:
+        """PSNR in dB over all hidden values."""
+        return 10 * float(np.log10(255.0**2 / max(self.squares[model] / self.values, 1e-4)))
+
+    def coverage(self, model: str) -> float:
+        """Share of hidden values within 1.96 sd."""
+        return self.inside[model] / self.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model of every shot, and why."""
+
+    models: tuple[str, ...]
+    findings: dict[str, Any] = field(default_factory=dict)
+
+
+def choose(
+    source: Source,
+    found: Scan,
+    options: Common,
+    job: Job,
+    noise: Noise,
+    progress: Progress = silent,
+    *,
+    avoid: frozenset[int] = frozenset(),
+) -> Choice:
+    """Choose a model for every shot.
+
+    Parameters
+    ----------
+    job : {"denoise", "interpolate", "inpaint"}
+        What it is chosen for.
+    avoid : frozenset of int
+        Frames that must not be learnt from, besides those without content.
+    """
+    bad = found.void | avoid
+    good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
+    fixed: str | None = None if options.model == "auto" else options.model
+    order = sorted(range(len(good)), key=lambda k: -len(good[k]))
+    total = sum(len(g) for g in good)
+    if fixed == "curve" and total < FEWEST:
+        raise InputError(f"a curve needs at least {FEWEST} good frames, got {total}; use --model auto.")
+    tested = [k for k in order if len(good[k]) >= SHORTEST][: 1 if fixed else TRIAL_SHOTS]
+    engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
+    if fixed:
+        engines = {fixed: engines[fixed]}
+    risky = job == "denoise" and fixed is None and noise.sd > 0
+
+    def experiments() -> Iterator[tuple[Any, ...]]:
+        for step, k in enumerate(tested):
+            progress("trying the models on hidden frames", step, len(tested))
+            yield score_hidden, *hidden_frames(source, found, good[k]), engines, noise
+            if risky:
+                progress("trying the models on the noise", step, len(tested))
+                yield risks_on, *risk_frames(source, good[k]), noise
+
+    results = list(spread(_called, experiments()))
+    each = 2 if risky else 1
+    trials: dict[int, Trial] = dict(zip(tested, results[::each]))
+    risks: dict[int, dict[str, float]] = dict(zip(tested, results[1::2])) if risky else {}
+    lead = CLOSER_LEAD if isinstance(options, UpsampleOptions) else 0.0
+    picks = {k: fixed or better(t, lead) for k, t in trials.items()}
+    for k, risk in risks.items():
+        picks[k] = safer(risk, noise)
+    if job == "inpaint" and fixed is None:
+        for k in [k for k in tested if picks[k] == "curve"]:
+            # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
+            progress("trying the models on hidden blocks", 0, 1)
+            frames = hidden_frames(source, found, good[k])[0]
+            picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
+    usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
+    models = tuple(
+        fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
+        for k in range(len(good))
+    )
+    names = sorted(set(models)) if models else ["motion"]
+    findings: dict[str, Any] = {"model": names[0] if len(names) == 1 else "mixed"}
+    if len(names) > 1:
+        findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(found.shots, models)]
+    if trials:
+        findings["self_test"] = _summary(trials, picks, list(engines))
+    if risks:
+        # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
+        gain = float(np.mean([r["motion"] - r["curve"] for r in risks.values()]))
+        findings["self_test"]["curve_denoise_gain_mse"] = round(gain, 3)
+    return Choice(models=models, findings=findings)
+
+
+def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def risk_frames(source: Source, good: list[int]) -> tuple[FloatArray]:
+    """A part of a shot ``(n, h, w, c)`` on which the models are tried."""
+    frames = read_some(source, _inmost(good, RISK_FRAMES), side=RISK_SIDE)
+    return (np.nan_to_num(frames, nan=128.0),)
+
+
+def _inmost(good: list[int], count: int) -> list[int]:
+    """So many numbers from the middle of a list."""
+    low = max(0, len(good) // 2 - count // 2)
+    return good[low : low + count]
+
+
+def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
+    """Estimated squared error of both models on frames ``(n, h, w, c)``, of which the middle ones are judged.
+
+    The quick preset stands for the motion model.
+    """
+    count = len(frames)
+    if _different(frames) < FEWEST:
+        return {"curve": noise.sd**2, "motion": 0.0}
+    first = max(0, count // 2 - RISK_CORE // 2)
+    core = slice(first, min(count, first + RISK_CORE))
+    risks: dict[str, float] = {}
+    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
+    for name, engine in engines.items():
+        reach = engine.denoise_reach or count
+        near = slice(max(0, core.start - reach), min(count, core.stop + reach))
+        inner = slice(core.start - near.start, core.stop - near.start)
+
+        def denoised(part: FloatArray, engine: Engine = engine, inner: slice = inner) -> FloatArray:
+            return engine.denoise(part, noise, 1.0, inner.start, inner.stop)[0]
+
+        risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd, monochrome=noise.monochrome)
+    return risks
+
+
+def better(trial: Trial, lead: float) -> str:
+    """The model to take, given by how many dB the curve must lead on hidden frames."""
+    return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
+
+
+def safer(risks: Mapping[str, float], noise: Noise) -> str:
+    """The model to denoise with, given the estimated squared errors of both."""
+    lead = CODED_LEAD if noise.codec else CURVE_LEAD
+    margin = lead * max(risks["motion"], NEGLIGIBLE * noise.sd**2)
+    return "curve" if risks["curve"] < risks["motion"] - margin else "motion"
+
+
+def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
+    values = sum(t.values for t in trials.values())
+    total = Trial(
+        hidden=sum(t.hidden for t in trials.values()),
+        squares={m: sum(t.squares[m] for t in trials.values()) for m in [*names, "linear"]},
+        inside={m: sum(t.inside[m] for t in trials.values()) for m in names},
+        values=values,
+    )
+    squares = sum(t.squares[picks[k]] for k, t in trials.items())
+    inside = sum(t.inside[picks[k]] for k, t in trials.items())
+    summary: dict[str, Any] = {
+        "hidden": total.hidden,
+        "psnr": round(10 * float(np.log10(255.0**2 / max(squares / values, 1e-4))), 2),
+        "coverage95": round(inside / values, 4),
+    }
+    for name in names:
+        summary[f"{name}_psnr"] = round(total.psnr(name), 2)
+    if any(t.bounded for t in trials.values()):
+        summary["curve_psnr_is_bound"] = True
+    summary["linear_psnr"] = round(total.psnr("linear"), 2)
+    return summary
+
+
+def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
+    """A stretch of small pictures of a shot, and their times."""
+    numbers = _inmost(good, TRIAL_FRAMES)
+    frames = np.stack([small_picture(frame, TRIAL_SIDE) for frame in chosen(source, numbers)])
+    return frames, np.array([float(found.index.times[i]) for i in numbers])
+
+
+def better_inside(frames: FloatArray, engines: Mapping[str, Engine]) -> str:
+    """The model that regenerates hidden blocks of some frames better.
+
+    Parameters
+    ----------
+    frames : (n, h, w, c) float32
+        Without NaN.
+    engines : mapping of Engine
+        The first of equals is taken.
+    """
+    part = np.stack([shrink(frame, BLOCK_SIDE) for frame in frames[:BLOCK_FRAMES]])
+    count, height, width = part.shape[:3]
+    side = max(2, min(height, width) // 6)
+    rng = np.random.default_rng(0)
+    masks = np.zeros((count, height, width), np.bool_)
+    for k in range(1, count - 1, 3):
+        for _ in range(3):
+            y, x = int(rng.integers(0, height - side + 1)), int(rng.integers(0, width - side + 1))
+            masks[k, y : y + side, x : x + side] = True
+    errors = {
+        name: float(np.mean(np.square(engine.inpaint(part, masks, 0, count)[0] - part)[masks]))
+        for name, engine in engines.items()
+    }
+    return min(errors, key=lambda name: errors[name])
+
+
+def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
+    """Hide every fourth of these frames and let the models make it.
+
+    A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
+    A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all. Where it is
+    far above on every second of the hidden frames, the others are not asked.
+    """
+    hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
+    kept = np.setdiff1d(np.arange(len(frames)), hidden)
+    base = np.nan_to_num(frames[kept], nan=128.0)
+
+    def reached(engine: Engine, asked: Indices) -> tuple[float, float]:
+        made = engine.interpolate(base, clock[kept], clock[asked])
+        error = np.abs(made.frames - np.nan_to_num(frames[asked], nan=128.0))
+        close = error <= 1.96 * np.sqrt(made.sd * made.sd + noise.sd**2) + 0.5
+        return float(np.sum(error * error, dtype=np.float64)), float(np.sum(close))
+
+    def bound(asked: Indices) -> float:
+        return mixture_error(base, np.nan_to_num(frames[asked], nan=128.0), kept, asked)
+
+    squares: dict[str, float] = {}
+    inside: dict[str, float] = {}
+    bounded = False
+    if "motion" in engines:
+        squares["motion"], inside["motion"] = reached(engines["motion"], hidden[::2])
+        if "curve" in engines and (least := bound(hidden[::2])) >= FAR * squares["motion"]:
+            hidden, bounded = hidden[::2], True
+            squares["curve"], inside["curve"] = least, 0.0
+        elif len(hidden) > 1:
+            more, close = reached(engines["motion"], hidden[1::2])
+            squares["motion"], inside["motion"] = squares["motion"] + more, inside["motion"] + close
+    if "curve" in engines and not bounded:
+        if "motion" in engines:
+            least = bound(hidden)
+            if _different(base) < FEWEST:
+                least = max(least, squares["motion"])
+            if least >= squares["motion"]:
+                squares["curve"], inside["curve"], bounded = least, 0.0, True
+        if not bounded:
+            squares["curve"], inside["curve"] = reached(engines["curve"], hidden)
+    before, after = frames[hidden - 1], frames[hidden + 1]
+    share = ((clock[hidden] - clock[hidden - 1]) / (clock[hidden + 1] - clock[hidden - 1])).astype(np.float32)
+    blend = before + share[:, None, None, None] * (after - before)
+    truth = np.nan_to_num(frames[hidden], nan=128.0)
+    squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
+    return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
+
+
+def _different(frames: FloatArray) -> int:
+    """How many of the frames differ from each other: a curve runs through no fewer than `FEWEST`."""
+    return len({frame.tobytes() for frame in frames})
+
+
+def mixture_error(base: FloatArray, truth: FloatArray, kept: Indices, hidden: Indices) -> float:
+    """Squared error that is left of hidden frames after the best mixture, in hindsight, of the frames around each.
+
+    The posterior mean on a curve is such a mixture, made without seeing the hidden frame: it cannot do better.
+
+    Parameters
+    ----------
+    base, truth : (n, h, w, c) and (m, h, w, c) float32
+        Frames that are known, and those that are hidden.
+    kept, hidden : (n,) and (m,) int
+        Their numbers.
+    """
+    total = 0.0
+    for true, number in zip(truth, hidden):
+        near = base[np.abs(kept - number) <= BOUND_REACH].reshape(-1, true.size)
+        mean = near.mean(axis=0)
+        steps, wanted = (near[1:] - mean).astype(np.float64), (true.ravel() - mean).astype(np.float64)
+        gram = steps @ steps.T
+        gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) + 1e-9
+        load = steps @ wanted
+        total += float(wanted @ wanted - load @ np.linalg.solve(gram, load))
+    return max(total, 0.0)

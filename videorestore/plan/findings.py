@@ -1,0 +1,170 @@
+"""What is wrong with a clip, as plain values for the record of ``inspect``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from videorestore.detect.dropped import Dropped
+from videorestore.make.engines import CurveEngine
+from videorestore.make.work import Progress, silent
+from videorestore.media.source import Source
+from videorestore.plan.choose import score_hidden
+from videorestore.plan.gaps import time_gaps
+from videorestore.plan.look import small_picture
+from videorestore.plan.moments import Place
+from videorestore.plan.pieces import core_length, cut_pieces
+from videorestore.plan.scan import Scan, chosen, read_pixels, scan
+from videorestore.request.options import Span
+
+DETECTION_BYTES = 300
+DETECTION_BUDGET = 2 << 30
+"""Bytes for each pixel of each frame while damage is sought, and for a window in all."""
+
+LEVEL_FRAMES = 8
+"""Frames that tell how bright a clip is."""
+
+CURVE_FRAMES = 60
+CURVE_SIDE = 160
+
+
+def find(source: Source, span: Span | None = None, progress: Progress = silent) -> dict[str, Any]:
+    """Noise, cuts, bad frames, lost frames, damage and flicker of a clip; frame numbers are the source's.
+
+    Parameters
+    ----------
+    source : Source
+    span : Span or None
+    progress : callable
+
+    Returns
+    -------
+    dict
+        ``noise_sd``, ``noise_interval``, ``noise``, ``cuts``, ``fades``, ``duplicates``, ``black``, ``corrupt``,
+        ``dropped``, ``damage``, ``flicker``, ``curve``.
+    """
+    seen = scan(source, span, progress)
+    survey, noise = seen.survey, seen.noise
+    found: dict[str, Any] = {
+        "noise_sd": round(noise.sd, 3),
+        "noise_interval": [round(noise.low, 3), round(noise.high, 3)],
+        "noise": {
+            "per_channel": [round(v, 3) for v in noise.per_channel],
+            "offset": round(noise.offset, 4),
+            "slope": round(noise.slope, 5),
+            "trustworthy": noise.trustworthy,
+            "through_codec": noise.codec,
+        },
+        "cuts": sorted(survey.cuts),
+        "duplicates": sorted(survey.duplicates),
+        "black": sorted(survey.black),
+        "corrupt": sorted(survey.corrupt_suspects),
+        "dropped": dropped(seen),
+        "damage": list(damage(source, seen, progress)),
+        "flicker": flicker(source, seen),
+        "curve": curve(source, seen, progress),
+    }
+    if survey.cadence:
+        found["cadence"] = survey.cadence
+    if survey.fades:
+        found["fades"] = [list(f) for f in survey.fades]
+    return found
+
+
+def holes(seen: Scan) -> tuple[Place, ...]:
+    """Holes in the times that mean lost frames.
+
+    Only presentation times say so: the stamps of decoding count packets that hold no picture, too.
+    """
+    return time_gaps(seen) if seen.index.policy == "pts" else ()
+
+
+def jumps(seen: Scan) -> list[Dropped]:
+    """Frames dropped by the survey, but for holes in times that mean nothing."""
+    void = {g.after for g in time_gaps(seen)} - {g.after for g in holes(seen)}
+    return [d for d in seen.survey.dropped if d.after not in void]
+
+
+def dropped(seen: Scan) -> list[dict[str, Any]]:
+    """Holes in the times, and jumps of the motion without one."""
+    entries = [{"after": g.after, "count": g.count, "probability": 1.0, "by": "times"} for g in holes(seen)]
+    known = {e["after"] for e in entries}
+    entries += [
+        {"after": d.after, "count": d.count, "probability": round(float(d.probability), 3), "by": "motion"}
+        for d in jumps(seen)
+        if d.after not in known
+    ]
+    return sorted(entries, key=lambda e: int(str(e["after"])))
+
+
+def flicker(source: Source, seen: Scan) -> dict[str, float | bool]:
+    """``sd`` (relative), ``present`` and, where it is, ``rms`` on the 0..255 scale."""
+    sd, present = float(seen.survey.flicker["sd"]), bool(seen.survey.flicker["present"])
+    values: dict[str, float | bool] = {"sd": round(sd, 5), "present": present}
+    if present:
+        good = [i for i in range(seen.start, seen.stop) if i not in seen.void]
+        some = good[:: -(-len(good) // LEVEL_FRAMES)]
+        level = np.mean([np.nanmean(read_pixels(source, i, i + 1)) for i in some])
+        values["rms"] = round(sd * float(level), 3)
+    return values
+
+
+def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:
+    """Damaged places of all frames, window by window."""
+    from videorestore.detect.damage import REACH
+    from videorestore.plan.dirt import dirt
+
+    search = dirt(source, seen, progress)
+    core = core_length(
+        source.height,
+        source.width,
+        halo=REACH,
+        bytes_per_pixel=DETECTION_BYTES,
+        budget=DETECTION_BUDGET,
+        at_most=48,
+    )
+    total = seen.stop - seen.start
+    lost = seen.void
+    for piece in cut_pieces(seen.shots, core=core, halo=REACH):
+        progress("looking for damage", piece.start - seen.start, total)
+        numbers = [i for i in range(piece.read_start, piece.read_stop) if i not in lost]
+        if len(numbers) < 3:
+            continue
+        frames = read_pixels(source, piece.read_start, piece.read_stop)
+        frames = frames[[i - piece.read_start for i in numbers]]
+        _, spots = search.search(np.nan_to_num(frames, nan=128.0))
+        for spot in spots:
+            number = numbers[spot.frame]
+            if piece.start <= number < piece.stop:
+                yield {
+                    "frame": number,
+                    "kind": spot.kind,
+                    "box": [int(v) for v in spot.box],
+                    "probability": round(spot.probability, 3),
+                }
+    progress("looking for damage", total, total)
+
+
+def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any] | None:
+    """How well one latent curve explains the longest shot, by frames hidden from it.
+
+    ``score`` is the share of the change over time that the curve predicts, noise aside.
+    """
+    shots = [[i for i in range(a, b) if i not in seen.void] for a, b in seen.shots]
+    longest = max(shots, key=len)
+    if len(longest) < 8:
+        return None
+    progress("does the clip lie on a curve", 0, 1)
+    numbers = longest[:CURVE_FRAMES]
+    frames = np.stack([small_picture(frame, CURVE_SIDE) for frame in chosen(source, numbers)])
+    frames = np.nan_to_num(frames, nan=128.0)
+    if (frames == frames[0]).all():
+        return None  # a still picture has no curve
+    clock = np.array([float(seen.index.times[i]) for i in numbers])
+    trial = score_hidden(frames, clock, {"curve": CurveEngine(plain=True)}, seen.noise)
+    progress("does the clip lie on a curve", 1, 1)
+    error = max(trial.squares["curve"] / trial.values - seen.noise.sd**2, 0.0)
+    change = max(float(frames.var(axis=0).mean()) - seen.noise.sd**2, 1e-6)
+    return {"psnr": round(trial.psnr("curve"), 2), "score": round(max(0.0, 1.0 - error / change), 3)}

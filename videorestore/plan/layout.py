@@ -1,0 +1,151 @@
+"""How long pieces are, how large the parts of a picture, and what that takes: from sizes and a budget alone.
+
+All figures are bytes, measured on noisy clips of several sizes (``scripts/bench scale`` checks them against the peak
+of whole runs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from videorestore.make.masks import STRIP, STRIP_MARGIN
+from videorestore.make.tiles import MARGIN, SIDE, SMALL_SIDE
+from videorestore.request.options import Quality
+
+BASE = 300 << 20
+"""A process with all libraries and compiled kernels."""
+
+ENCODER = 40 << 20
+ENCODER_PIXEL = 290
+"""An encoder process, and what it holds for each pixel of a frame: some fifty frames that it looks ahead."""
+
+HELD = 48
+"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples."""
+
+DENOISING = {"fast": 215, "default": 235, "best": 260}
+"""For each pixel of each frame of the part of the picture that is being denoised along motion."""
+
+MENDING = 75
+MENDING_PART = 120
+"""Where pixels are mended along motion: for each pixel of each frame in memory, and of the part at hand."""
+
+DETECTING = 1100
+"""Where damage is sought: for each pixel of the picture, or of the strip at hand."""
+
+MAKING = 1200
+"""Where frames are made along motion: for each pixel of the picture."""
+
+MASK = 4
+"""For each pixel of each frame on disk that is mended: its masks."""
+
+CURVE_FRAME = 1_600_000
+CURVE = 120 << 20
+"""Denoising on a curve: for each frame the tile at hand, and the strips of the fit."""
+
+MOTION_CORE = 48
+CURVE_CORE = 600
+COPYING_CORE = 4000
+"""Most frames that a piece makes."""
+
+ENOUGH = 24
+"""A piece of so many frames is worth keeping in memory; below, the surroundings cost more than a disk does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a clip is cut.
+
+    Attributes
+    ----------
+    core : int
+        Most frames that a piece makes.
+    side : int
+        Side of the parts of the picture.
+    on_disk : bool
+        Frames of a piece are better kept on disk.
+    fixed, per_frame : int
+        Memory of a piece: bytes besides, and for each frame that it reads.
+    """
+
+    core: int
+    side: int
+    on_disk: bool
+    fixed: int
+    per_frame: int
+
+    def piece_bytes(self, frames: int) -> int:
+        """Memory of a process that makes a piece of so many frames, with its encoder."""
+        return self.fixed + self.per_frame * frames
+
+
+def part_pixels(height: int, width: int, side: int) -> int:
+    """Pixels of the largest part of a picture."""
+    whole = side + 2 * MARGIN
+    if height <= whole and width <= whole:
+        return height * width
+    return min(height, whole) * min(width, whole)
+
+
+def motion_layout(
+    height: int,
+    width: int,
+    *,
+    halo: int,
+    budget: int,
+    quality: Quality,
+    denoising: bool,
+    mending: bool = False,
+    making: bool = False,
+) -> Layout:
+    """Pieces along motion.
+
+    Parameters
+    ----------
+    halo : int
+        Frames that a piece reads on each side of those that it makes.
+    budget : int
+        Bytes for one process and its encoder.
+    denoising : bool
+        Noise is removed.
+    mending : bool
+        Pixels are mended.
+    making : bool
+        Whole frames are made.
+    """
+    pixels = height * width
+    choices = []
+    for side, on_disk in ((SIDE, False), (SIDE, True), (SMALL_SIDE, False), (SMALL_SIDE, True)):
+        strip = height * min(width, STRIP + 2 * STRIP_MARGIN) if on_disk else pixels
+        besides = max(MAKING * pixels if making else 0, DETECTING * strip if mending else 0)
+        fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
+        part = part_pixels(height, width, side)
+        work = DENOISING[quality] * part if denoising else 0
+        if mending and on_disk:
+            work = max(work, MENDING_PART * part, 12 * strip)
+        held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+        per_frame = work + held * pixels
+        core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
+        choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
+        if core >= ENOUGH and choices[-1].piece_bytes(core + 2 * halo) <= budget:
+            return choices[-1]
+    return max(choices, key=lambda layout: (layout.core, -layout.piece_bytes(layout.core + 2 * halo)))
+
+
+def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:
+    """Pieces on a curve, as long as the budget allows; ``spooled`` says that the frames may be kept on disk."""
+    pixels = height * width
+    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + CURVE
+    per_frame = min(CURVE_FRAME, 85 * pixels) + (0 if spooled else MENDING * pixels)
+    core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
+    return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+
+
+def copying_layout(frame_bytes: int, pixels: int, *, budget: int) -> Layout:
+    """Pieces whose frames are held with their native samples and written in another order."""
+    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels
+    core = _core(budget - fixed, frame_bytes, 0, COPYING_CORE, least=1)
+    return Layout(core=core, side=SIDE, on_disk=False, fixed=fixed, per_frame=frame_bytes)
+
+
+def _core(budget: int, per_frame: int, halo: int, most: int, least: int = 4) -> int:
+    return int(max(least, min(most, budget // max(1, per_frame) - 2 * halo)))

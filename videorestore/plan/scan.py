@@ -1,0 +1,309 @@
+"""One look at the whole clip before any work: times, cuts, bad frames, noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import cv2
+import numpy as np
+
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame
+from videorestore.detect.cuts import with_gaps
+from videorestore.detect.frames import Survey, judge
+from videorestore.detect.measures import Measures
+from videorestore.detect.noise import estimate_noise
+from videorestore.detect.quiet import lively_sd, quietest_sd
+from videorestore.errors import InputError
+from videorestore.make.work import Progress, Shot, silent
+from videorestore.media.source import FrameIndex, Source
+from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture, spread
+from videorestore.plan.pieces import shots_between
+from videorestore.request.options import Span
+from videorestore.spatial.noise import Noise
+
+NOISE_SHOTS = 3
+NOISE_LENGTH = 10
+NOISE_SIDE = 640
+"""The noise level is read off short stretches of the longest shots; of large frames a central part is enough."""
+
+BRIEF_SIDE = 320
+"""Where the noise is not to be removed, a smaller part of one shot tells it well enough."""
+
+DOUBTFUL_NOISE = 3.0
+"""What is taken for granted of noise that may be something else."""
+
+QUIET, QUIET_CODED = 0.75, 0.35
+"""The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
+
+LIVELY = 0.5
+"""Share of coded noise that changes from frame to frame in a usual block."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """What a clip is like. Sets of frames are made once: they are asked for again and again, frame by frame.
+
+    Attributes
+    ----------
+    index : FrameIndex
+        Of the whole source.
+    start, stop : int
+        The frames that were asked for.
+    survey : Survey
+        Frame numbers in it are the source's.
+    noise : Noise
+    shots : tuple of (start, stop)
+    """
+
+    index: FrameIndex
+    start: int
+    stop: int
+    survey: Survey
+    noise: Noise
+    shots: tuple[Shot, ...]
+
+    @property
+    def sure_noise_sd(self) -> float:
+        """Standard deviation of the noise as far as it is sure."""
+        return self.noise.sd if self.noise.trustworthy else min(self.noise.sd, DOUBTFUL_NOISE)
+
+    @property
+    def times(self) -> tuple[Fraction, ...]:
+        """Times of the frames asked for."""
+        return self.index.times[self.start : self.stop]
+
+    @property
+    def durations(self) -> tuple[Fraction, ...]:
+        """Durations of the frames asked for."""
+        return self.index.durations[self.start : self.stop]
+
+    @cached_property
+    def worthless(self) -> frozenset[int]:
+        """Frames without content of their own: missing, broken, black within a shot, frozen."""
+        return self.lost | self.frozen
+
+    @cached_property
+    def frozen(self) -> frozenset[int]:
+        """Frames that repeat the one before by a fault, not by the film's rhythm."""
+        return frozenset(self.survey.frozen)
+
+    @cached_property
+    def repeats(self) -> frozenset[int]:
+        """Frames that repeat the one before, for whatever reason: nothing is learnt from them."""
+        return frozenset(self.survey.duplicates)
+
+    @cached_property
+    def lost(self) -> frozenset[int]:
+        """Frames whose picture is gone."""
+        bad = {i for i in range(self.start, self.stop) if self.index.statuses[i] != "good"}
+        return frozenset(bad | (set(self.survey.worthless) - self.frozen))
+
+    @cached_property
+    def void(self) -> frozenset[int]:
+        """Frames that teach nothing: gone, black, white or repeated."""
+        return self.lost | self.repeats | frozenset(self.survey.black) | self.blank
+
+    @cached_property
+    def blank(self) -> frozenset[int]:
+        """White frames: flashes that stay as they are."""
+        return frozenset(self.survey.white)
+
+
+def index_for(source: Source, span: Span | None) -> FrameIndex:
+    """The index of a source as far as a range needs it."""
+    if span is None or span.stop is None or span.stop <= 0:
+        return source.index()
+    if span.in_seconds:
+        return source.index_up_to(seconds=Fraction(span.stop))
+    return source.index_up_to(frames=int(span.stop))
+
+
+def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
+    """Frame numbers of ``--range``; a range beyond the clip is wrong usage."""
+    n = len(index)
+    if span is None:
+        return 0, n
+    if span.in_seconds:
+        origin = index.times[0]
+        low = Fraction(span.start or 0) + origin
+        high = None if span.stop is None else Fraction(span.stop) + origin
+        start = sum(t < low for t in index.times)
+        stop = n if high is None else sum(t < high for t in index.times)
+    else:
+        start = int(span.start or 0)
+        stop = n if span.stop is None else int(span.stop)
+    if not 0 <= start < stop <= n:
+        raise InputError(
+            f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
+        )
+    return start, stop
+
+
+def shrink(image: FloatArray, side: int) -> FloatArray:
+    """The image with its longest side at most ``side``, by area averages."""
+    h, w = image.shape[:2]
+    scale = side / max(h, w)
+    if scale >= 1:
+        return image
+    size = (max(1, round(w * scale)), max(1, round(h * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small.reshape(size[1], size[0], *image.shape[2:]), np.float32)
+
+
+def scan(
+    source: Source,
+    span: Span | None = None,
+    progress: Progress = silent,
+    *,
+    without: frozenset[int] = frozenset(),
+    brief: bool = False,
+) -> Scan:
+    """Look at every frame once, small, and at a few in full.
+
+    Parameters
+    ----------
+    without : frozenset of int
+        Frames that are known to be worthless.
+    brief : bool
+        The noise need not be known well.
+    """
+    if span is None:
+        measures = _look(source.frames(), without, progress, expected_frames(source))
+        index = source.index()
+        if len(index) == 0:
+            raise InputError(
+                "the input must hold at least one frame, found none; check the file with inspect."
+            )
+        if index.careful or len(measures) != len(index):
+            # A damaged file: what was decoded before the damage showed need not be what comes by the index.
+            measures = _look(source.frames(), without, progress, len(index))
+        start, stop = 0, len(index)
+    else:
+        progress("counting frames", 0, 0)
+        index = index_for(source, span)
+        start, stop = resolve_span(span, index)
+        measures = _look(source.frames(start, stop), without, progress, stop - start)
+    found = _shifted(judge(measures, index.times[start:stop]), start)
+    gone = without | {i for i in range(start, stop) if index.statuses[i] != "good"}
+    found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
+    shots = shots_between(found.cuts, start, stop)
+    silence = Noise(sd=0.0)
+    seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
+    progress("measuring the noise", 0, 1)
+    noise = measure_noise(source, shots, seen.void, brief=brief)
+    progress("measuring the noise", 1, 1)
+    return replace(seen, noise=noise)
+
+
+def expected_frames(source: Source) -> int:
+    """How many frames a source will probably give, for progress only; 0 where nothing says it."""
+    seconds = source.facts().get("header_duration_s")
+    return round(float(seconds) * float(source.info.fps)) if seconds and source.info.fps else 0
+
+
+def _look(frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int) -> Measures:
+    """Measures of all frames; those that are known to be bad show as a repeat and cannot be taken for a cut."""
+
+    def pictures() -> Iterator[FloatArray]:
+        last: FloatArray | None = None
+        for k, frame in enumerate(frames):
+            progress("looking for cuts and bad frames", k, total)
+            if last is None or (frame.status == "good" and frame.index not in without):
+                last = brightness(small_picture(frame, THUMBNAIL))
+            yield last
+
+    return measured(pictures())
+
+
+def _shifted(found: Survey, by: int) -> Survey:
+    """The findings with frame numbers of the whole source."""
+    if by == 0:
+        return found
+
+    def later(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(i + by for i in numbers)
+
+    return replace(
+        found,
+        cuts=later(found.cuts),
+        duplicates=later(found.duplicates),
+        frozen=later(found.frozen),
+        black=later(found.black),
+        white=later(found.white),
+        corrupt_suspects=later(found.corrupt_suspects),
+        worthless=later(found.worthless),
+        fades=tuple((a + by, b + by) for a, b in found.fades),
+        dropped=tuple(replace(d, after=d.after + by) for d in found.dropped),
+    )
+
+
+def measure_noise(
+    source: Source, shots: tuple[Shot, ...], void: frozenset[int], *, brief: bool = False
+) -> Noise:
+    """Noise of the clip: the median of what a few stretches of neighbouring good frames say."""
+    count, side = (1, BRIEF_SIDE) if brief else (NOISE_SHOTS, NOISE_SIDE)
+    stretches = []
+    for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:count]:
+        runs = _runs([i for i in range(a, b) if i not in void])
+        if runs:
+            longest = max(runs, key=len)
+            middle = max(0, (len(longest) - NOISE_LENGTH) // 2)
+            stretches.append(longest[middle : middle + NOISE_LENGTH])
+    if not stretches:
+        return Noise(sd=0.0, trustworthy=False)
+    parts = ((np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=side), nan=128.0),) for s in stretches)
+    found: list[Noise] = list(spread(_doubted, parts))
+    trusted = [n for n in found if n.trustworthy] or found
+    return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]
+
+
+def _doubted(frames: FloatArray) -> Noise:
+    """The noise of some frames, not to be trusted where single frames do not show it."""
+    noise = estimate_noise(frames)
+    share = QUIET_CODED if noise.codec else QUIET
+    shown = quietest_sd(frames, noise.sd) >= share * noise.sd
+    if noise.codec:
+        # What is frozen all over may as well be texture.
+        shown = shown and lively_sd(frames) >= LIVELY * noise.sd
+    return noise if shown else replace(noise, trustworthy=False)
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Maximal runs of successive numbers."""
+    runs: list[list[int]] = []
+    for i in numbers:
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return runs
+
+
+def read_pixels(source: Source, start: int, stop: int, *, side: int | None = None) -> FloatArray:
+    """Working pixels of a range, shape (n, h, w, c); ``side`` takes a central part of large frames."""
+    return read_some(source, range(start, stop), side=side)
+
+
+def read_some(source: Source, numbers: Sequence[int], *, side: int | None = None) -> FloatArray:
+    """Working pixels of frames whose numbers rise, by one pass over them; see `read_pixels`."""
+    pictures = [central(colour.working(frame), side) for frame in chosen(source, numbers)]
+    return np.stack(pictures)
+
+
+def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:
+    """Frames whose numbers rise, by one pass over the source."""
+    wanted = set(numbers)
+    return (f for f in source.frames(numbers[0], numbers[-1] + 1) if f.index in wanted)
+
+
+def central(picture: FloatArray, side: int | None) -> FloatArray:
+    """The middle of a picture, at most ``side`` high and wide."""
+    if side is None:
+        return picture
+    h, w = picture.shape[:2]
+    top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
+    return picture[top : top + side, left : left + side].copy()

@@ -1,0 +1,133 @@
+"""Output times: exact fractions for new frame rates, filled runs and inserted frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from videorestore.clip import ClipInfo
+from videorestore.errors import InputError
+from videorestore.make.work import Slot
+from videorestore.media.timing import rate_of
+
+
+def retimed(info: ClipInfo, slots: Sequence[Slot]) -> ClipInfo:
+    """The facts of a clip with the rate of its new slots; how long the last one stays does not count for an even rate."""
+    times = [slot.time for slot in slots]
+    stated = [] if info.fps is None else [info.fps]
+    if info.fps is not None and len(times) > 1:
+        mean = (len(times) - 1) / (times[-1] - times[0])
+        stated.append(info.fps * (mean / info.fps).limit_denominator(24))
+    tick = Fraction(info.extra.get("time_base", 0)) or Fraction(1, 1_000_000)
+    fps, vfr = rate_of(times, [slot.duration for slot in slots], stated, tick)
+    return replace(info, fps=fps, vfr=vfr)
+
+
+def _with_durations(
+    times: list[Fraction], places: list[Fraction], afters: list[int], sources: list[int | None], end: Fraction
+) -> tuple[Slot, ...]:
+    edges = [*times, end]
+    return tuple(
+        Slot(time=t, duration=nxt - t, place=p, after=a, source=s)
+        for t, nxt, p, a, s in zip(times, edges[1:], places, afters, sources)
+    )
+
+
+def by_factor(times: Sequence[Fraction], durations: Sequence[Fraction], factor: Fraction) -> tuple[Slot, ...]:
+    """Slots ``1 / factor`` of a frame apart; uneven times stay uneven, the duration stays."""
+    last = len(times) - 1
+    out: list[Fraction] = []
+    afters: list[int] = []
+    sources: list[int | None] = []
+    for j in range(int(last * factor) + 1):
+        position = j / factor
+        i = int(position)
+        rest = position - i
+        out.append(times[i] + rest * (times[i + 1] - times[i]) if rest else times[i])
+        afters.append(i)
+        sources.append(None if rest else i)
+    return _with_durations(out, out, afters, sources, times[last] + durations[last])
+
+
+def by_rate(times: Sequence[Fraction], durations: Sequence[Fraction], fps: Fraction) -> tuple[Slot, ...]:
+    """Slots on the even grid of a frame rate, from the first frame to the last."""
+    n = len(times)
+    mean = (n - 1) / (times[-1] - times[0]) if n > 1 else fps
+    if fps < mean:
+        raise InputError(
+            f"--fps must be at least the clip's own rate {float(mean):g}, got {float(fps):g}; upsample only raises it."
+        )
+    out: list[Fraction] = []
+    afters: list[int] = []
+    sources: list[int | None] = []
+    i = 0
+    for j in range(int((times[-1] - times[0]) * fps) + 1):
+        t = times[0] + j / fps
+        while i + 1 < n and times[i + 1] <= t:
+            i += 1
+        out.append(t)
+        afters.append(i)
+        sources.append(i if times[i] == t else None)
+    return _with_durations(out, out, afters, sources, times[-1] + durations[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """``count`` new frames after source frame ``after``; ``shift``: later frames move back to make room."""
+
+    after: int
+    count: int
+    shift: bool
+
+
+def usual_step(times: Sequence[Fraction], durations: Sequence[Fraction]) -> Fraction:
+    """The median distance of two frames."""
+    steps = sorted(b - a for a, b in zip(times[:-1], times[1:]))
+    if not steps:
+        return durations[0] if durations else Fraction(1, 25)
+    return steps[len(steps) // 2]
+
+
+def has_room(times: Sequence[Fraction], durations: Sequence[Fraction], after: int, count: int) -> bool:
+    """Whether the times show a hole behind ``after`` that ``count`` frames fit into."""
+    if after + 1 >= len(times):
+        return False
+    step = usual_step(times, durations)
+    return (times[after + 1] - times[after]) * 2 >= step * (2 * count + 1)
+
+
+def with_insertions(
+    times: Sequence[Fraction], durations: Sequence[Fraction], gaps: Sequence[Gap]
+) -> tuple[Slot, ...]:
+    """Slots of all source frames, with new ones in the gaps.
+
+    Where the times have room, the new frames share it evenly. Where they have none, each new frame takes
+    the usual step and all that follows moves back.
+    """
+    step = usual_step(times, durations)
+    wanted = {gap.after: gap for gap in gaps}
+    out: list[Fraction] = []
+    places: list[Fraction] = []
+    afters: list[int] = []
+    sources: list[int | None] = []
+    moved = Fraction(0)
+    n = len(times)
+    for i in range(n):
+        out.append(times[i] + moved)
+        places.append(times[i])
+        afters.append(i)
+        sources.append(i)
+        gap = wanted.get(i)
+        if gap is None:
+            continue
+        nxt = times[i + 1] if i + 1 < n else times[i] + durations[i]
+        for k in range(1, gap.count + 1):
+            share = Fraction(k, gap.count + 1)
+            places.append(times[i] + share * (nxt - times[i]))
+            out.append(times[i] + moved + (step * k if gap.shift else share * (nxt - times[i])))
+            afters.append(i)
+            sources.append(None)
+        if gap.shift:
+            moved += step * gap.count
+    return _with_durations(out, places, afters, sources, times[-1] + durations[-1] + moved)

@@ -1,0 +1,1 @@
+"""What may be asked: options, their notation, names of files. Standard library only."""

@@ -1,0 +1,170 @@
+"""Say what is there and what is wrong; nothing is changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from videorestore import __version__, colour
+from videorestore.clip import Frame
+from videorestore.errors import MediaReadError
+from videorestore.make.work import Progress, silent
+from videorestore.media import open_source
+from videorestore.media.source import FrameIndex, Source
+from videorestore.plan.findings import find
+from videorestore.plan.scan import index_for, resolve_span
+from videorestore.report.page import PageBuilder
+from videorestore.report.pictures import Picture
+from videorestore.report.record import absent, peak_memory_mb, plain
+from videorestore.report.score import on_255
+from videorestore.report.words import findings
+from videorestore.request.options import InspectOptions
+
+PICTURES = 60
+"""Frames shown on the page: those with something wrong first, the others at even steps."""
+
+
+def report(
+    source: Any, options: InspectOptions, progress: Progress = silent
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Inspect a clip.
+
+    Parameters
+    ----------
+    source : path, Clip or array
+    options : InspectOptions
+    progress : callable
+
+    Returns
+    -------
+    record : dict
+        Facts of the file and findings; see `facts` and `videorestore.plan.findings.find`.
+    losses : tuple of str
+        What of the file could not be read.
+    """
+    started = time.monotonic()
+    with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
+        progress("counting frames", 0, 0)
+        index = index_for(opened, options.span)
+        if not len(index):
+            raise MediaReadError("the input must hold at least one frame, found none; check the file.")
+        start, stop = resolve_span(options.span, index)
+        record = {
+            "version": __version__,
+            "verb": "inspect",
+            "input": source if isinstance(source, str) else None,
+            **facts(opened, index, start, stop),
+        }
+        for key, value in find(opened, options.span, progress).items():
+            # Frames that the decoder complained of and those that look broken are one list.
+            record[key] = sorted({*record.get(key, []), *value}) if key == "corrupt" else value
+        record["summary"] = findings(plain(record))
+        record["elapsed_s"] = round(time.monotonic() - started, 2)
+        record["peak_memory_mb"] = peak_memory_mb()
+        record = {key: plain(value) for key, value in record.items() if not absent(value)}
+        if options.report:
+            _page(opened, record, start, stop, progress).write(options.report, record)
+    return record, index.losses
+
+
+def facts(source: Source, index: FrameIndex, start: int = 0, stop: int | None = None) -> dict[str, Any]:
+    """The facts of a file, by decoding it.
+
+    Parameters
+    ----------
+    source : Source
+    index : FrameIndex
+    start, stop : int
+        The frames that were asked for.
+
+    Returns
+    -------
+    dict
+        ``n_frames`` (decoded), ``fps``, ``vfr``, ``duration_s``, ``first_time_s``, ``corrupt``, ``missing``, ``lost``,
+        ``messages`` and what the file says of itself: container, streams, size, depth, colour, rotation.
+    """
+    stop = len(index) if stop is None else stop
+    statuses = index.statuses[start:stop]
+    times, durations = index.times[start:stop], index.durations[start:stop]
+    steps = [float(later - earlier) for earlier, later in zip(times, times[1:])]
+    gathered: dict[str, Any] = {
+        **source.facts(),
+        "width": source.width,
+        "height": source.height,
+        "n_frames": sum(status != "missing" for status in statuses),
+        "fps": _rate(times, durations) if source.info.vfr else source.info.fps,
+        "duration_s": float(times[-1] + durations[-1] - times[0]),
+        "first_time_s": float(times[0]),
+        "corrupt": [start + k for k, status in enumerate(statuses) if status == "corrupt"],
+    }
+    if source.info.vfr:
+        gathered["vfr"] = True
+        gathered["interval_s"] = {"min": min(steps), "max": max(steps)} if steps else None
+    if start:
+        gathered["first_frame"] = start
+    missing = [start + k for k, status in enumerate(statuses) if status == "missing"]
+    if missing:
+        gathered["missing"] = missing
+    if index.lost:
+        gathered["lost"] = index.lost
+    if index.messages:
+        gathered["messages"] = list(index.messages)
+    return gathered
+
+
+def _rate(times: tuple[Fraction, ...], durations: tuple[Fraction, ...]) -> Fraction | None:
+    whole = times[-1] + durations[-1] - times[0]
+    return Fraction(len(times)) / whole if whole > 0 else None
+
+
+def _page(source: Source, record: dict[str, Any], start: int, stop: int, progress: Progress) -> PageBuilder:
+    """Pictures of what is wrong, and of the clip at even steps."""
+    wrong: dict[int, str] = {}
+    for key, state in (
+        ("duplicates", "repeated"),
+        ("black", "black"),
+        ("missing", "missing"),
+        ("corrupt", "corrupt"),
+    ):
+        wrong |= {int(number): state for number in record.get(key, [])}
+    for entry in record.get("damage", []):
+        wrong.setdefault(int(entry.get("frame", -1)), "damaged")
+    bad = sorted(number for number in wrong if start <= number < stop and wrong[number] != "missing")
+    bad = bad[:: max(1, -(-len(bad) // (PICTURES // 2)))]
+    step = max(1, -(-(stop - start) // (PICTURES - len(bad))))
+    chosen = sorted({*bad, *range(start, stop, step)})
+    builder = PageBuilder()
+    for done, frame in enumerate(_pick(source, chosen)):
+        builder.add_picture(
+            frame.index - start,
+            after=shown(frame),
+            origin=wrong.get(frame.index, "good"),
+            time_s=round(float(frame.time), 6),
+        )
+        progress("page", done + 1, len(chosen))
+    return builder
+
+
+def _pick(source: Source, numbers: list[int]) -> Iterator[Frame]:
+    """Some frames: by one reading where they lie close together, by jumps where they do not."""
+    if not numbers:
+        return
+    if 8 * len(numbers) >= numbers[-1] - numbers[0]:
+        wanted = set(numbers)
+        yield from (frame for frame in source.frames(numbers[0], numbers[-1] + 1) if frame.index in wanted)
+    else:
+        for number in numbers:
+            yield from source.frames(number, number + 1)
+
+
+def shown(frame: Frame) -> Picture:
+    """A frame as 8-bit RGB, missing pixels black."""
+    picture = np.nan_to_num(on_255(colour.to_rgb(frame)))
+    rounded = np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
+    if rounded.shape[-1] in (2, 4):
+        rounded = rounded[..., :-1]
+    return np.repeat(rounded, 3, axis=-1) if rounded.shape[-1] == 1 else rounded

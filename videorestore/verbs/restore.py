@@ -1,0 +1,143 @@
+"""``restore``: inspect, then fill what is missing, mend what is damaged, remove the noise that is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from videorestore.make.pipeline import Restoration, Steps
+from videorestore.make.work import Progress, silent
+from videorestore.media.source import Source
+from videorestore.plan.assemble import assemble, faster_slots, renumber
+from videorestore.plan.choose import choose
+from videorestore.plan.dirt import dirt
+from videorestore.plan.findings import holes, jumps
+from videorestore.plan.gaps import resolve_insertions
+from videorestore.plan.scan import Scan, scan
+from videorestore.plan.timeline import with_insertions
+from videorestore.report.words import frames_in_words
+from videorestore.request.options import RestoreOptions
+from videorestore.spatial.noise import Noise
+
+LEAST_NOISE = 3.0
+"""Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays.
+
+What a codec left must surely reach it: leaves that tremble look like coded noise.
+"""
+
+
+SHORTEST = 4
+"""Frames that a trajectory runs through: a shorter shot is too short for a fit."""
+
+
+def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
+    """Plan ``restore`` from what is found; a clean clip has an empty plan."""
+    found = scan(source, options.span, progress)
+    notes: list[str] = []
+    missing = frames_to_fill(found, options, notes)
+    noise = noise_to_remove(found, options, notes)
+    masks = None
+    if options.mend == "auto":
+        masks = dirt(source, found, progress)
+        if masks.dirty:
+            notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
+        elif masks.drawn:
+            notes.append("mend: the pictures are drawn, not filmed: no dust is sought")
+        else:
+            notes.append("mend: the film is not dirty, only what is surely damaged is mended")
+    brief = shots_too_short(found, options, notes)
+    choice = choose(
+        source, found, options, "denoise" if noise else "interpolate", found.noise, progress, avoid=missing
+    )
+    inserted: list[dict[str, Any]] = []
+    losses: tuple[str, ...] = ()
+    if options.factor is not None or options.fps is not None:
+        slots = faster_slots(found, options.factor, options.fps)
+        notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
+    else:
+        insertions = holes(found) if options.fill == "auto" else ()
+        gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
+        slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+        if inserted:
+            notes.append(f"fill: {sum(e['count'] for e in inserted)} frames are absent from the times")
+    gains = flicker_to_remove(found, missing, notes)
+    steps = Steps(
+        slots=slots,
+        missing=missing,
+        untouched=(found.lost | found.blank) - missing,
+        masks=masks,
+        noise=noise,
+        strength=options.strength,
+        quality=options.quality,
+        gains=gains,
+        brief=brief,
+    )
+    findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
+    if noise is not None:
+        findings["noise_sd"] = round(noise.sd, 3)
+        if options.sigma is not None:
+            findings["noise"] = None  # stated, not estimated
+    if inserted:
+        findings["inserted"] = inserted
+    lost = jumps(found)
+    if lost:
+        findings["dropped"] = [
+            {"after": d.after, "count": d.count, "probability": round(d.probability, 3)} for d in lost
+        ]
+    return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
+
+
+def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
+    """Frames without content; repeats only where they are the exception."""
+    if options.fill == "off":
+        return frozenset()
+    total = found.stop - found.start
+    missing = found.worthless
+    if found.survey.cadence:
+        notes.append("fill: the repeated frames are taken for the film's rhythm and stay")
+    if len(missing) >= total:
+        notes.append("fill: no frame has content to fill from")
+        return frozenset()
+    if missing:
+        notes.append(f"fill: {len(missing)} frames are black, broken, missing or frozen")
+    return missing
+
+
+def shots_too_short(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
+    """Frames of shots that nothing can be fitted to; who asks for denoising gets it there too."""
+    if options.denoise == "on" or options.sigma is not None:
+        return frozenset()
+    short = frozenset(i for a, b in found.shots if b - a < SHORTEST for i in range(a, b))
+    if short:
+        notes.append(
+            f"left as they are: frames {frames_in_words(sorted(short))}, in shots of fewer than {SHORTEST} "
+            "frames, too short for a fit"
+        )
+    return short
+
+
+def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:
+    """The noise model where denoising pays, else None."""
+    if options.denoise == "off":
+        return None
+    noise = found.noise.stated(options.sigma)
+    wanted = options.denoise == "on" or options.sigma is not None
+    least = noise.low if noise.codec else noise.sd
+    if noise.sd <= 0 or (not wanted and (least < LEAST_NOISE or not noise.trustworthy)):
+        return None
+    notes.append(f"denoise: sd {noise.sd:.1f} of 255")
+    return noise
+
+
+def flicker_to_remove(
+    found: Scan, missing: frozenset[int], notes: list[str]
+) -> dict[int, tuple[float, float]] | None:
+    """Gain and offset for every frame, where the brightness flickers."""
+    flicker = found.survey.flicker
+    if not flicker["present"]:
+        return None
+    notes.append(f"deflicker: the brightness varies by {100 * float(flicker['sd']):.1f} %")
+    return {
+        found.start + k: (float(gain), float(offset))
+        for k, (gain, offset) in enumerate(found.survey.gains)
+        if found.start + k not in missing
+    }

@@ -1,0 +1,28 @@
+"""``upsample``: new frames between the old ones."""
+
+from __future__ import annotations
+
+from videorestore.errors import InputError
+from videorestore.make.pipeline import Restoration, Steps
+from videorestore.make.work import Progress, silent
+from videorestore.media.source import Source
+from videorestore.plan.assemble import assemble, faster_slots
+from videorestore.plan.choose import choose
+from videorestore.plan.scan import scan
+from videorestore.request.options import UpsampleOptions
+
+
+def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:
+    """Plan ``upsample``: output times, model, pieces."""
+    # Without denoising the noise only widens the intervals of the self-test.
+    found = scan(source, options.span, progress, brief=options.denoise != "on")
+    if found.stop - found.start < 2:
+        raise InputError("upsample needs two frames to put new ones between, got 1; give more frames.")
+    choice = choose(source, found, options, "interpolate", found.noise, progress)
+    steps = Steps(
+        slots=faster_slots(found, options.factor, options.fps),
+        noise=found.noise if options.denoise == "on" and found.noise.sd > 0 else None,
+        quality=options.quality,
+        untouched=found.lost,
+    )
+    return assemble("upsample", source, found, steps, options, choice, budget)
