@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import videorestore as vr
-from videorestore.request.options import OPTIONS, Insertion, Span
+from videorestore.request import TABLE, Insertion, Span
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_a_mask_may_be_an_array(calls: list[tuple[Any, ...]]) -> None:
 def test_the_command_line_and_python_know_the_same_options() -> None:
     from videorestore.cli.parser import build
 
-    for verb, kind in OPTIONS.items():
-        fields = set(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    for verb, words in TABLE.items():
+        fields = set(words.options.__dataclass_fields__)
         told = {"json", "progress", "quiet", "verbose", "traceback", "help", "input", "output"}
         offered = {action.dest for action in build(verb)._actions} - told
         assert offered == fields, verb

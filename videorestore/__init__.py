@@ -13,22 +13,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from videorestore.request.verbs import VERBS
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from videorestore.api import (
-        Restoration,
-        compare,
-        denoise,
-        fill,
-        inpaint,
-        inspect,
-        read,
-        reorder,
-        restore,
-        upsample,
-        write,
-    )
+    from videorestore.api import Restoration, read, write
     from videorestore.clip import Clip, ClipInfo, PixelFormat
     from videorestore.errors import (
         InputError,
@@ -41,9 +31,7 @@ if TYPE_CHECKING:
     from videorestore.model import CoulombProcess, ElectroGP
 
 _HOMES = {
-    "videorestore.api": (
-        "Restoration compare denoise fill inpaint inspect read reorder restore upsample write"
-    ),
+    "videorestore.api": " ".join(("Restoration", "read", "write", *VERBS)),
     "videorestore.clip": "Clip ClipInfo PixelFormat",
     "videorestore.errors": (
         "InputError MediaReadError MediaWriteError NumericalError OutputExistsError VideoRestoreError"
@@ -66,16 +54,9 @@ __all__ = [
     "Restoration",
     "VideoRestoreError",
     "__version__",
-    "compare",
-    "denoise",
-    "fill",
-    "inpaint",
-    "inspect",
     "read",
-    "reorder",
-    "restore",
-    "upsample",
     "write",
+    *VERBS,
 ]
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import fields
-from fractions import Fraction
+import re
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import Clip
-from videorestore.errors import InputError
+from videorestore.errors import VideoRestoreError
 from videorestore.make.work import Progress, silent
-from videorestore.request import notation
-from videorestore.request.options import OPTIONS, Insertion, Span
+from videorestore.request import TABLE, VERBS, Verb, declare
+from videorestore.request.declare import declared, defaults
+from videorestore.request.kinds import Flag
 
 ClipLike = str | os.PathLike[str] | Clip | NDArray[Any]
 """A path, a `Clip`, or an array ``(n, height, width[, channels])`` in uint8, uint16 or float 0..1 (NaN = missing)."""
@@ -62,7 +63,7 @@ def write(
     path: str | os.PathLike[str],
     *,
     codec: str | None = None,
-    crf: int | None = None,
+    crf: float | None = None,
     pix_fmt: str | None = None,
     encoder_args: str = "",
     overwrite: bool = False,
@@ -94,174 +95,88 @@ def write(
     return media.write(whole, os.fspath(path), options)
 
 
-def restore(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Find what is wrong and mend it: missing frames, damage, noise, in one pass.
+def job(verb: str) -> Callable[..., Restoration]:
+    """The function of a verb; its keywords, their defaults and its text are those of the declared options."""
+    words = TABLE[verb]
+    known = declared(words.options)
+    places = [name for name, option in known.items() if not option.flags] + ["output"] * words.writes
 
-    Parameters
-    ----------
-    source : path, Clip or ndarray
-        Never changed.
-    output : path, optional
-        Write the result there instead of holding it in memory.
-    progress : callable
-        Called as ``progress(phase, done, total)``.
-    **options
-        Named like the command line's: ``denoise="auto"|"on"|"off"``, ``fill``, ``mend``, ``fps``, ``factor``, ...
-        and those of all writing verbs: ``model``, ``quality``, ``range``, ``seed``, ``codec``, ``sd``, ``report``, ...
+    def run(source: ClipLike, *names: Any, progress: Progress = silent, **options: Any) -> Restoration:
+        if len(names) > len(places):
+            raise TypeError(f"{verb}() takes {1 + len(places)} names, got {1 + len(names)}")
+        given = {**dict(zip(places, names, strict=False)), **options}
+        output = given.pop("output", None) if words.writes else None
+        return _run(verb, source, output, progress, given)
 
-    Returns
-    -------
-    Restoration
-    """
-    return _run("restore", source, output, progress, options)
-
-
-def denoise(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Remove noise. Options: ``sigma="auto"|number``, ``strength=1.0``; see `restore` for the others."""
-    return _run("denoise", source, output, progress, options)
+    run.__name__ = run.__qualname__ = verb
+    run.__doc__ = _text(words)
+    standard = defaults(words.options)
+    named = [Parameter("source", Parameter.POSITIONAL_OR_KEYWORD, annotation=ClipLike)]
+    named += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in places]
+    named.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=silent, annotation=Progress))
+    named += [
+        Parameter(option.keyword, Parameter.KEYWORD_ONLY, default=standard[name])
+        for name, option in known.items()
+        if option.flags
+    ]
+    run.__signature__ = Signature(named, return_annotation=Restoration)  # type: ignore[attr-defined]
+    return run
 
 
-def fill(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Regenerate whole frames.
-
-    Options: ``missing="auto"|"7,50-54"|[7, 50]``, ``insert="5@50"|["5@50", "?@80"]``, ``max_sd``; see `restore` for
-    the others.
-    """
-    return _run("fill", source, output, progress, options)
-
-
-def inpaint(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Regenerate missing pixels.
-
-    Options: ``mask`` (path, "auto", or bool array (height, width) or (n, height, width), True where missing; NaN in
-    a float array needs none), ``loose=folder``, ``placement="map"|"mh"``; see `restore` for the others.
-    """
-    return _run("inpaint", source, output, progress, options)
+def _text(verb: Verb) -> str:
+    """The docstring of a verb's function."""
+    lines = [verb.description, "", "Parameters", "----------", "source : path, Clip or ndarray"]
+    lines.append("    Never changed.")
+    if verb.writes:
+        lines += ["output : path, optional", "    Write the result there instead of holding it in memory."]
+    lines += ["progress : callable", "    Called as ``progress(phase, done, total)``."]
+    for option in declared(verb.options).values():
+        shown = option.metavar or "bool"
+        lines += [f"{option.keyword} : {shown}", f"    {spoken_in_python(option.help)}"]
+    return "\n".join([*lines, "", "Returns", "-------", "Restoration"])
 
 
-def upsample(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Raise the frame rate. Options: ``factor`` or ``fps``, ``denoise="off"|"on"``; see `restore` for the others."""
-    return _run("upsample", source, output, progress, options)
+def __getattr__(name: str) -> Any:
+    if name not in VERBS:
+        raise AttributeError(f"module 'videorestore.api' has no attribute {name!r}")
+    function = job(name)
+    globals()[name] = function
+    return function
 
 
-def reorder(
-    source: ClipLike, output: str | None = None, *, progress: Progress = silent, **options: Any
-) -> Restoration:
-    """Put shuffled frames into order. Option: ``first``; see `restore` for the others."""
-    return _run("reorder", source, output, progress, options)
-
-
-def inspect(source: ClipLike, *, progress: Progress = silent, **options: Any) -> Restoration:
-    """Say what is there and what is wrong; only ``record`` is filled. Options: ``range``, ``report``."""
-    return _run("inspect", source, None, progress, options)
-
-
-def compare(first: ClipLike, second: ClipLike, *, progress: Progress = silent, **options: Any) -> Restoration:
-    """PSNR and SSIM of two clips, aligned by time; only ``record`` is filled. Option: ``report``."""
-    return _run("compare", first, None, progress, {**options, "other": _path(second)})
-
-
-def _run(
-    verb: str, source: ClipLike, output: Any, progress: Progress, options: dict[str, Any]
-) -> Restoration:
+def _run(verb: str, source: ClipLike, output: Any, progress: Progress, given: dict[str, Any]) -> Restoration:
     from videorestore.run import perform
 
-    given = _options(verb, options)
-    target = None if output is None else _path(output)
-    outcome = perform(verb, _path(source), target, given, progress)
+    try:
+        options = declare.read(verb, given)
+        target = None if output is None else os.fspath(output)
+        path = os.fspath(source) if isinstance(source, os.PathLike) else source
+        outcome = perform(verb, path, target, options, progress)
+    except VideoRestoreError as error:
+        said = spoken_in_python(str(error))
+        if said == str(error):
+            raise
+        raise type(error)(said) from error
     record = dict(outcome.record)
     if outcome.losses:
-        record["losses"] = list(outcome.losses)
+        record["losses"] = [spoken_in_python(loss) for loss in outcome.losses]
     return Restoration(outcome.clip, outcome.sd, record)
 
 
-def _options(verb: str, given: dict[str, Any]) -> Any:
-    """The verb's options from keywords, which take what the command line takes, and Python's own values."""
-    kind = OPTIONS[verb]
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        name = "span" if key == "range" else key
-        if name == "fresh":
-            name, value = "resume", not value
-        if name not in known:
-            names = ", ".join(sorted(known - {"span"} | {"range"}))
-            raise InputError(f"{verb} takes the options {names}, got {key}; check the spelling.")
-        values[name] = _READ[name](value) if name in _READ and value is not None else value
-    if verb == "fill" and "insert" in values:
-        values.setdefault("missing", ())
-    return kind(**values)
+def spoken_in_python(text: str) -> str:
+    """A message with options named as Python's keywords.
+
+    >>> spoken_in_python("choose another name or overwrite it with -y; or lower --max-memory.")
+    'choose another name or overwrite it with overwrite=True; or lower max_memory.'
+    """
+    return _SPELLED.sub(lambda match: _KEYWORDS.get(match[0], match[0]), text)
 
 
-def _path(value: Any) -> Any:
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
-def _auto(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if isinstance(value, str) and value == "auto" else read(value)
-
-
-def _either(parse: Callable[[str], Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: parse(value) if isinstance(value, str) else convert(value)
-
-
-def _frames(value: Iterable[int] | int) -> tuple[int | Span, ...]:
-    numbers = [value] if isinstance(value, (int, np.integer)) else list(value)
-    return notation.parse_frames(",".join(str(int(number)) for number in numbers)) if numbers else ()
-
-
-def _insertions(value: Any) -> tuple[Insertion, ...]:
-    if isinstance(value, Insertion):
-        return (value,)
-    found: list[Insertion] = []
-    for entry in value:
-        found += [entry] if isinstance(entry, Insertion) else notation.parse_insertions(str(entry))
-    return tuple(found)
-
-
-def _span(value: Any) -> Span:
-    if isinstance(value, Span):
-        return value
-    if isinstance(value, (slice, range)):
-        value = (value.start, value.stop)
-    start, stop = value
-    return notation.parse_span(":".join("" if end is None else str(end) for end in (start, stop)))
-
-
-def _rational(value: Any) -> Fraction:
-    if isinstance(value, float):
-        # 29.97 stands for 30000/1001, and 2.5 for 5/2; the nearest binary fraction is what nobody means.
-        return notation.parse_rate(repr(value))
-    return Fraction(value)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "span": _either(notation.parse_span, _span),
-    "missing": _auto(_either(notation.parse_frames, _frames)),
-    "insert": _either(notation.parse_insertions, _insertions),
-    "sigma": _auto(float),
-    "strength": float,
-    "max_sd": float,
-    "crf": float,
-    "factor": _either(notation.parse_ratio, _rational),
-    "fps": _either(notation.parse_rate, _rational),
-    "input_fps": _either(notation.parse_rate, _rational),
-    "max_memory": _either(notation.parse_memory, int),
-    "mask": _path,
-    "loose": _path,
-    "report": _path,
-    "sd": _path,
-    "first": int,
-    "seed": int,
-    "jobs": int,
+_KEYWORDS = {
+    flag: f"{option.keyword}=True" if isinstance(option.kind, Flag) else option.keyword
+    for verb in TABLE.values()
+    for option in declared(verb.options).values()
+    for flag in option.flags
 }
+_KEYWORDS.update({"--fresh": "resume=False", "-o": "output", "OUTPUT": "output", "INPUT": "source"})
+_SPELLED = re.compile(r"(?<![\w-])(?:--[a-z][a-z-]*[a-z]|-[a-z]|INPUT|OUTPUT)(?![\w-])")

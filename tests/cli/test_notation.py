@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from videorestore.errors import InputError
 from videorestore.report.words import frames_in_words
-from videorestore.request import notation
-from videorestore.request.options import Insertion, Span
+from videorestore.request import Insertion, Span, notation
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_bash_completion(tmp_path: Path, words: list[str], expected: set[str]) -
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_completions_name_every_verb_and_option(tmp_path: Path, shell: str) -> None:
     from videorestore.cli.parser import build
-    from videorestore.verbs import VERBS
+    from videorestore.request import VERBS
 
     text = call("--completion", shell, folder=tmp_path).stdout
     for verb in VERBS:

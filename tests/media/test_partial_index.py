@@ -9,7 +9,7 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.media.decoder import Decoder
 from videorestore.plan.scan import index_for, resolve_span
-from videorestore.request.options import Span
+from videorestore.request import Span
 
 
 @pytest.fixture(scope="module", params=["libx264", "ffv1"])

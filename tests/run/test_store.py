@@ -9,7 +9,7 @@ import pytest
 
 import videorestore as vr
 from videorestore.errors import InputError, MediaWriteError
-from videorestore.request.options import DenoiseOptions, UpsampleOptions
+from videorestore.request.verbs import DenoiseOptions, UpsampleOptions
 from videorestore.run.store import WorkFolder, describe, fingerprint
 
 

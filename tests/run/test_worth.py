@@ -10,7 +10,7 @@ import pytest
 
 from videorestore.make.cost import STARTING
 from videorestore.media import open_source
-from videorestore.request.options import UpsampleOptions
+from videorestore.request.verbs import UpsampleOptions
 from videorestore.run import workers
 
 # The package has a function of the same name.

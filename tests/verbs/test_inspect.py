@@ -17,7 +17,8 @@ from videorestore.media import open_source
 from videorestore.plan.findings import dropped, holes
 from videorestore.plan.scan import scan
 from videorestore.report.words import findings
-from videorestore.request.options import InspectOptions, Span
+from videorestore.request import Span
+from videorestore.request.verbs import InspectOptions
 from videorestore.verbs.inspect import facts, report
 
 

@@ -8,7 +8,8 @@ import pytest
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError
 from videorestore.media import SinkOptions, open_source, write
-from videorestore.request.options import FillOptions, Insertion, InspectOptions, ReorderOptions, Span
+from videorestore.request import Insertion, Span
+from videorestore.request.verbs import FillOptions, InspectOptions, ReorderOptions
 from videorestore.verbs import fill, reorder
 from videorestore.verbs.inspect import report
 
@@ -65,7 +66,7 @@ def test_inspect_says_the_same_of_a_range(clip):
 
 def test_a_plan_made_with_help_is_the_same(clip):
     from videorestore.plan.look import helped_by
-    from videorestore.request.options import DenoiseOptions
+    from videorestore.request.verbs import DenoiseOptions
     from videorestore.run.workers import Crew
     from videorestore.verbs import denoise
 

@@ -10,6 +10,7 @@ from videorestore.cli.console import Console
 from videorestore.cli.environment import Environment
 from videorestore.cli.parser import Command
 from videorestore.cli.status import ExitStatus, UsageError, tell
+from videorestore.request import declare
 from videorestore.request.targets import check_input, check_output
 
 
@@ -52,28 +53,21 @@ def perform(command: Command, environment: Environment, console: Console) -> Exi
 
 def _resolved(options: Any, environment: Environment) -> Any:
     """The options with file names as the process must open them."""
-    names = {
-        field: environment.path(value)
-        for field in ("sd", "report", "mask", "loose", "other")
-        if (value := getattr(options, field, None)) and not (field == "mask" and value == "auto")
-    }
-    return dataclasses.replace(options, **names)
+    return dataclasses.replace(
+        options, **{field: environment.path(name) for field, name in declare.paths(options)}
+    )
 
 
 def _check(source: str, output: str | None, options: Any) -> None:
     """Names are looked at before any work: a wrong one must not cost an hour."""
-    inputs = [source]
-    for field in ("mask", "loose", "other"):
-        value = getattr(options, field, None)
-        if value and not (field == "mask" and value == "auto"):
-            inputs.append(value)
+    inputs = [source, *(name for _, name in declare.paths(options, "read"))]
     for name in inputs:
         check_input(name)
-    outputs = [name for name in (output, getattr(options, "sd", None), options.report) if name]
+    made = list(declare.paths(options, "written"))
+    outputs = [*([output] if output else []), *(name for _, name in made)]
     if len({name.rstrip("/") for name in outputs}) < len(outputs):
-        raise UsageError(
-            "OUTPUT, --sd and --report must be different files, got one name twice; rename one of them."
-        )
+        listed = " and ".join(f"--{field.replace('_', '-')}" for field, _ in made)
+        raise UsageError(f"OUTPUT, {listed} must be different files, got one name twice; rename one of them.")
     for name in outputs:
         # A dry run writes nothing, so only harm to the input is refused.
         check_output(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import replace
 
-from videorestore.cli.arguments import Folder, Name
-from videorestore.cli.parser import build
-from videorestore.cli.verbs import TABLE
-from videorestore.verbs import VERBS
+from videorestore.cli.arguments import add_options
+from videorestore.request import TABLE, VERBS
+from videorestore.request.declare import Option
+from videorestore.request.kinds import File, Flag, Times
 
 GLOBAL = (
     ("--help", "help, or the help of a verb"),
     ("--version", "the version"),
     ("--completion", "print a completion script"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Option:
-    names: tuple[str, ...]
-    meaning: str
-    takes_value: bool
-    words: tuple[str, ...] = ()
-    files: bool = False
-    folders: bool = False
+HELP = Option(kind=Flag(), help="this text", flags=("-h", "--help"))
 
 
 def script(shell: str) -> str:
@@ -32,26 +23,27 @@ def script(shell: str) -> str:
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
-def _options(verb: str) -> list[_Option]:
-    return [_option(action) for action in build(verb)._actions if action.option_strings]
+def _options(verb: str) -> list[Option]:
+    known = add_options(argparse.ArgumentParser(add_help=False), TABLE[verb])
+    opposites = [
+        replace(option, flags=(option.kind.opposite,))
+        for option in known.values()
+        if isinstance(option.kind, Flag) and option.kind.opposite
+    ]
+    return [HELP, *(option for option in known.values() if option.flags), *opposites]
 
 
-def _option(action: argparse.Action) -> _Option:
-    kind = action.type
-    words = getattr(kind, "words", ())
-    meaning = (action.help or "").partition(";")[0].partition(":")[0]
-    return _Option(
-        names=tuple(action.option_strings),
-        meaning=meaning.replace("'", "").replace("[", "(").replace("]", ")"),
-        takes_value=action.nargs is None,
-        words=tuple(words) if words else ("auto",) if "auto" in str(action.metavar) else (),
-        files=kind is Name,
-        folders=kind is Folder,
-    )
+def _takes_value(option: Option) -> bool:
+    return not isinstance(option.kind, (Flag, Times))
 
 
-def _verbs() -> tuple[str, ...]:
-    return tuple(verb for verb in VERBS if verb in TABLE)
+def _meaning(option: Option) -> str:
+    text = option.help.partition(";")[0].partition(":")[0]
+    return text.replace("'", "").replace("[", "(").replace("]", ")")
+
+
+def _folder(option: Option) -> bool:
+    return isinstance(option.kind, File) and option.kind.folder
 
 
 def _bash() -> str:
@@ -64,27 +56,27 @@ def _bash() -> str:
         "    # Names may hold spaces.",
         "    local IFS=$'\\n'",
         '    if [ "$COMP_CWORD" -eq 1 ]; then',
-        f"        COMPREPLY=({_words(*_verbs(), *(name for name, _ in GLOBAL))})",
+        f"        COMPREPLY=({_words(*VERBS, *(name for name, _ in GLOBAL))})",
         "        return",
         "    fi",
         '    case "$verb" in',
         f"        --completion) COMPREPLY=({_words('bash', 'zsh', 'fish')}) ;;",
     ]
-    for verb in _verbs():
+    for verb in VERBS:
         lines += [f"        {verb})", '            case "$before" in']
         for option in _options(verb):
-            if not option.takes_value:
+            if not _takes_value(option):
                 continue
-            listed = f"COMPREPLY=({_words(*option.words)})"
-            if option.folders:
+            listed = f"COMPREPLY=({_words(*option.kind.words)})"
+            if _folder(option):
                 action = 'COMPREPLY=($(compgen -d -- "$word")); compopt -o filenames'
-            elif option.files:
-                also = f"{_words(*option.words)} " if option.words else ""
+            elif isinstance(option.kind, File):
+                also = f"{_words(*option.kind.words)} " if option.kind.words else ""
                 action = f'COMPREPLY=({also}$(compgen -f -- "$word")); compopt -o filenames'
             else:
-                action = listed if option.words else ":"
-            lines.append(f"                {'|'.join(option.names)}) {action}; return ;;")
-        every = _words(*(name for option in _options(verb) for name in option.names))
+                action = listed if option.kind.words else ":"
+            lines.append(f"                {'|'.join(option.flags)}) {action}; return ;;")
+        every = _words(*(name for option in _options(verb) for name in option.flags))
         lines += [
             "            esac",
             '            case "$word" in',
@@ -110,7 +102,7 @@ def _zsh() -> str:
         "_videorestore() {",
         "    local -a verbs",
         "    verbs=(",
-        *(f"        '{verb}:{_plain(TABLE[verb].summary)}'" for verb in _verbs()),
+        *(f"        '{verb}:{_plain(TABLE[verb].summary)}'" for verb in VERBS),
         *(f"        '{name}:{meaning}'" for name, meaning in GLOBAL),
         "    )",
         "    if (( CURRENT == 2 )); then",
@@ -120,22 +112,22 @@ def _zsh() -> str:
         "    case $words[2] in",
         "        --completion) _values 'shell' bash zsh fish ;;",
     ]
-    for verb in _verbs():
+    for verb in VERBS:
         lines.append(f"        {verb})")
         lines.append("            _arguments -s \\")
         for option in _options(verb):
             value = ""
-            if option.takes_value:
-                if option.folders:
+            if _takes_value(option):
+                if _folder(option):
                     filling = "_files -/"
-                elif option.files:
+                elif isinstance(option.kind, File):
                     filling = "_files"
                 else:
-                    filling = f"({' '.join(option.words)})" if option.words else " "
+                    filling = f"({' '.join(option.kind.words)})" if option.kind.words else " "
                 value = f":value:{filling}"
-            others = f"({' '.join(option.names)})" if len(option.names) > 1 else ""
-            for name in option.names:
-                lines.append(f"                '{others}{name}[{option.meaning}]{value}' \\")
+            others = f"({' '.join(option.flags)})" if len(option.flags) > 1 else ""
+            for name in option.flags:
+                lines.append(f"                '{others}{name}[{_meaning(option)}]{value}' \\")
         lines += ["                '1: :' '*:file:_files' ;;"]
     lines += [
         "    esac",
@@ -152,24 +144,24 @@ def _fish() -> str:
     lines = [
         "# fish completion: videorestore --completion fish > ~/.config/fish/completions/videorestore.fish",
     ]
-    for verb in _verbs():
+    for verb in VERBS:
         lines.append(
             f"complete -c videorestore -n __fish_use_subcommand -f -a {verb} -d '{_plain(TABLE[verb].summary)}'"
         )
     for name, meaning in GLOBAL:
         extra = " -x -a 'bash zsh fish'" if name == "--completion" else ""
         lines.append(f"complete -c videorestore -n __fish_use_subcommand -l {name[2:]} -d '{meaning}'{extra}")
-    for verb in _verbs():
+    for verb in VERBS:
         for option in _options(verb):
             names = " ".join(
-                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names
+                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.flags
             )
             value = ""
-            if option.takes_value:
-                value = " -r" if option.files or option.folders else " -x"
-                value += f" -a '{' '.join(option.words)}'" if option.words else ""
+            if _takes_value(option):
+                value = " -r" if isinstance(option.kind, File) or _folder(option) else " -x"
+                value += f" -a '{' '.join(option.kind.words)}'" if option.kind.words else ""
             lines.append(
-                f"complete -c videorestore -n '__fish_seen_subcommand_from {verb}' {names} -d '{option.meaning}'{value}"
+                f"complete -c videorestore -n '__fish_seen_subcommand_from {verb}' {names} -d '{_meaning(option)}'{value}"
             )
     return "\n".join(lines) + "\n"
 

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from videorestore import __version__
+from videorestore.cli.arguments import add_options
 from videorestore.cli.status import UsageError
-from videorestore.cli.verbs import TABLE, Verb
 from videorestore.errors import InputError
-from videorestore.request.options import OPTIONS
-from videorestore.verbs import VERBS
+from videorestore.request import TABLE, VERBS, Telling, Verb
+from videorestore.request.declare import complete
 
 SHELLS = ("bash", "zsh", "fish")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    """What the user hears, and where."""
-
-    json: bool = False
-    progress: str = "auto"
-    quiet: bool = False
-    verbose: int = 0
-    traceback: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +28,7 @@ class Command:
     input : str
     output : str or None
     options : object
-        The verb's dataclass of `videorestore.request.options`.
+        The verb's dataclass of `videorestore.request.verbs`.
     telling : Telling
     """
 
@@ -115,7 +104,7 @@ def parse(args: Sequence[str]) -> Command | Answer:
         return Answer(f"videorestore {__version__}\n")
     if first == "--completion" or first.startswith("--completion="):
         return _completion(first, args[1:])
-    if first not in VERBS or first not in TABLE:
+    if first not in VERBS:
         raise UsageError(_unknown(first, args))
     return _parse_verb(first, list(args[1:]))
 
@@ -132,7 +121,7 @@ def build(name: str) -> Parser:
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    verb.declare(parser)
+    add_options(parser, verb)
     return parser
 
 
@@ -146,7 +135,7 @@ def overview() -> str:
         "frames and pixels, raise the frame rate, put frames in order, and say how sure it is.",
         "",
         "verbs:",
-        *(f"  {name:<{width}}  {TABLE[name].summary}" for name in VERBS if name in TABLE),
+        *(f"  {name:<{width}}  {TABLE[name].summary}" for name in VERBS),
         "",
         "INPUT is a video file, an animated GIF, a folder of images, a multi-page TIFF or a .npy array.",
         "OUTPUT is chosen by its name: .mp4 .mkv .mov .webm .avi .gif, folder/ (PNG), .tif, .npy.",
@@ -157,7 +146,7 @@ def overview() -> str:
         "  --completion SHELL    print a completion script for bash, zsh or fish",
         "",
         "examples:",
-        *(f"  {TABLE[name].examples[0][0]}" for name in VERBS if name in TABLE),
+        *(f"  {TABLE[name].examples[0][0]}" for name in VERBS),
         "",
         "exit status: 0 done; 1 failed; 2 wrong usage; 3 input cannot be read; 4 output exists;",
         "  5 done, but part of the input was lost or refused; 130 interrupted; 143 terminated.",
@@ -181,11 +170,8 @@ def _parse_verb(name: str, args: list[str]) -> Command | Answer:
             raise UsageError("a file name must not be empty, got ''; check the variable that it came from.")
     if TABLE[name].writes and output is None:
         raise UsageError(f"-o OUTPUT must be given, got none; write videorestore {name} {source} -o OUTPUT.")
-    if name == "fill" and "insert" in given:
-        # Who names the absent frames does not ask for a search of the others.
-        given.setdefault("missing", ())
     try:
-        options = OPTIONS[name](**given)
+        options = complete(TABLE[name].options, given)
     except InputError as error:
         raise UsageError(str(error)) from error
     return Command(verb=name, input=source, output=output, options=options, telling=telling)
@@ -245,10 +231,10 @@ def _unexpected(extra: list[str], parser: Parser) -> str:
     return f"there must be no more names, got {word!r}; quote names with spaces, and give the result with -o."
 
 
-def _nearest(word: str, known: Sequence[str]) -> str | None:
+def _nearest(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
-    found = get_close_matches(word, known, n=1)
+    found = get_close_matches(word, list(known), n=1)
     return found[0] if found else None
 
 

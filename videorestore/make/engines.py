@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.make.spool import Spool
 from videorestore.make.tiles import SIDE, by_parts
-from videorestore.request.options import Quality
+from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
 
 Clock = NDArray[np.float64]

@@ -37,7 +37,7 @@ from videorestore.make.window import Window, portions, read_window, wants_disk
 from videorestore.make.work import Made, Origin, OutputShape, Piece, Progress, Shot, Slot, silent
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
-from videorestore.request.options import Quality
+from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
 
 DOUBT = 30.0

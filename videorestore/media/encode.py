@@ -82,7 +82,7 @@ class SinkOptions:
     """
 
     codec: str | None = None
-    crf: int | None = None
+    crf: float | None = None
     pix_fmt: str | None = None
     encoder_args: str = ""
     overwrite: bool = False

@@ -20,7 +20,7 @@ from videorestore.plan.layout import ENOUGH, curve_layout, motion_layout
 from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
-from videorestore.request.options import Common
+from videorestore.request import Common
 from videorestore.spatial.noise import Noise
 
 

@@ -17,7 +17,8 @@ from videorestore.media.source import Source
 from videorestore.plan.look import small_picture, spread
 from videorestore.plan.risk import estimated_mse
 from videorestore.plan.scan import Scan, chosen, read_some, shrink
-from videorestore.request.options import Common, UpsampleOptions
+from videorestore.request import Common
+from videorestore.request.verbs import UpsampleOptions
 from videorestore.spatial.noise import Noise
 
 Indices = NDArray[np.int64]

@@ -17,7 +17,7 @@ from videorestore.plan.look import small_picture
 from videorestore.plan.moments import Place
 from videorestore.plan.pieces import core_length, cut_pieces
 from videorestore.plan.scan import Scan, chosen, read_pixels, scan
-from videorestore.request.options import Span
+from videorestore.request import Span
 
 DETECTION_BYTES = 300
 DETECTION_BUDGET = 2 << 30

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from videorestore.make.masks import STRIP, STRIP_MARGIN
 from videorestore.make.tiles import MARGIN, SIDE, SMALL_SIDE
-from videorestore.request.options import Quality
+from videorestore.request import Quality
 
 BASE = 300 << 20
 """A process with all libraries and compiled kernels."""

@@ -25,7 +25,7 @@ from videorestore.media.streams import Span
 from videorestore.plan.assemble import decoding_losses, facts_of, rebase, renumber, span_of
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import Gap, has_room, retimed, with_insertions
-from videorestore.request.options import InpaintOptions
+from videorestore.request.verbs import InpaintOptions
 
 _MASK_SUFFIX = ".mask.png"
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}

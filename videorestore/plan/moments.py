@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from videorestore.errors import InputError
 from videorestore.media.source import FrameIndex
-from videorestore.request.options import Insertion, Span
+from videorestore.request import Insertion, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture, spread
 from videorestore.plan.pieces import shots_between
-from videorestore.request.options import Span
+from videorestore.request import Span
 from videorestore.spatial.noise import Noise
 
 NOISE_SHOTS = 3

@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 
 from videorestore.errors import InputError
-from videorestore.request.options import Insertion, Span
+from videorestore.request.values import Insertion, Span
 
 # No number here has more than 18 digits: what is longer is a slip, and Python refuses to read it at all.
 _DIGITS = r"\d{1,18}"

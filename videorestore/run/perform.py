@@ -35,7 +35,7 @@ from videorestore.media.source import Source
 from videorestore.plan.look import helped_by
 from videorestore.plan.scan import expected_frames
 from videorestore.report.record import RecordBuilder
-from videorestore.request.options import Common
+from videorestore.request import Common
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
 from videorestore.run.page import write_page

@@ -19,9 +19,7 @@ import numpy as np
 from videorestore.errors import MediaWriteError
 from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
-
-_NOT_PIXELS = {"jobs", "cluster", "max_memory", "report", "overwrite", "resume", "dry_run"}
-"""Options that do not change a pixel: a run may go on with other values of these."""
+from videorestore.request.declare import declared, paths
 
 _SAMPLE = 1 << 20
 
@@ -52,8 +50,9 @@ def fingerprint(path: str, *, times: bool = True) -> str:
 
 def describe(verb: str, input_path: str, options: Any, version: str) -> dict[str, Any]:
     """What a run is: two runs with the same description give the same pixels."""
-    values = {k: repr(v) for k, v in asdict(options).items() if k not in _NOT_PIXELS}
-    others = [v for k, v in asdict(options).items() if k in {"mask", "loose"} and isinstance(v, str)]
+    known = declared(options)
+    values = {name: repr(value) for name, value in asdict(options).items() if known[name].pixels}
+    others = [name for _, name in paths(options, "read")]
     prints = [fingerprint(p) for p in [input_path, *others] if Path(p).exists()]
     return {"version": version, "verb": verb, "options": values, "inputs": prints}
 

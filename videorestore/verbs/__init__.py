@@ -1,4 +1,1 @@
-"""The jobs: one file each, frozen options and one function that plans the work."""
-
-VERBS = ("restore", "denoise", "fill", "inpaint", "upsample", "reorder", "inspect", "compare")
-"""Every verb that works."""
+"""The jobs: one file each, with one function that plans the work. What they take is declared in `request`."""

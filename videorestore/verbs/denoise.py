@@ -10,7 +10,7 @@ from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.scan import scan
-from videorestore.request.options import DenoiseOptions
+from videorestore.request.verbs import DenoiseOptions
 
 
 def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent) -> Restoration:

@@ -14,7 +14,7 @@ from videorestore.plan.gaps import resolve_insertions, time_gaps
 from videorestore.plan.moments import Place, frames_named, places_named
 from videorestore.plan.scan import Scan, index_for, scan
 from videorestore.plan.timeline import Gap, with_insertions
-from videorestore.request.options import FillOptions
+from videorestore.request.verbs import FillOptions
 
 
 def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:

@@ -14,7 +14,7 @@ from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.scan import Scan, read_pixels, scan
-from videorestore.request.options import InpaintOptions
+from videorestore.request.verbs import InpaintOptions
 
 
 def plan(source: Source, options: InpaintOptions, budget: int, progress: Progress = silent) -> Work:

@@ -21,7 +21,7 @@ from videorestore.media.streams import Span
 from videorestore.plan.layout import copying_layout
 from videorestore.plan.look import small_picture
 from videorestore.plan.scan import index_for, resolve_span
-from videorestore.request.options import ReorderOptions
+from videorestore.request.verbs import ReorderOptions
 
 SIDE = 160
 """Longest side of the pictures that the order is learnt from."""

@@ -15,7 +15,7 @@ from videorestore.plan.gaps import resolve_insertions
 from videorestore.plan.scan import Scan, scan
 from videorestore.plan.timeline import with_insertions
 from videorestore.report.words import frames_in_words
-from videorestore.request.options import RestoreOptions
+from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
 
 LEAST_NOISE = 3.0

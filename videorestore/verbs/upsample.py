@@ -9,7 +9,7 @@ from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.scan import scan
-from videorestore.request.options import UpsampleOptions
+from videorestore.request.verbs import UpsampleOptions
 
 
 def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:

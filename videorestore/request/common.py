@@ -1,0 +1,163 @@
+"""Options that several verbs share, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from videorestore.request.declare import option
+from videorestore.request.kinds import File, Flag, Number, Text, Times, Whole, memory, rate, span, words
+from videorestore.request.values import Span
+
+Model = Literal["auto", "curve", "motion"]
+Quality = Literal["fast", "default", "best"]
+Switch = Literal["auto", "on", "off"]
+
+NUMBER_AUTO = Number(low=0, high=255, metavar="auto|NUMBER", words=("auto",))
+STRENGTH = Number(low=0, high=10, metavar="FACTOR")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which part of the input is read, and how; the page; what all verbs but ``compare`` take."""
+
+    span: Span | None = option(
+        None,
+        span(),
+        "only the frames A up to but not including B, or times: 12.5s:20s, 00:01:00:00:02:00",
+        group="input",
+        keyword="range",
+    )
+    stream: int | None = option(
+        None,
+        Whole(low=0, high=10_000, metavar="N"),
+        "which stream of the file, where it has several",
+        group="input",
+    )
+    input_fps: Fraction | None = option(
+        None, rate(), "frame rate of a folder or an array, which have none (25)", group="input"
+    )
+    report: str | None = option(
+        None,
+        File(metavar="FILE.html"),
+        "a self-contained page that shows what was found and done",
+        group="output",
+        path="written",
+        pixels=False,
+    )
+    overwrite: bool = option(
+        False,
+        Flag(),
+        "overwrite; what exists already is refused otherwise",
+        group="output",
+        short="-y",
+        pixels=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common(Reading):
+    """What every writing verb takes; ``jobs`` and ``max_memory`` are 0 where the machine decides."""
+
+    model: Model = option(
+        "auto",
+        words("auto", "curve", "motion"),
+        "curve: one electroGP over the clip, pixels stay in place; motion: along motion-compensated tracks; "
+        "auto (default) tries both on frames that it hides from itself",
+        group="model",
+    )
+    quality: Quality = option(
+        "default", words("fast", "default", "best"), "time against quality", group="model"
+    )
+    seed: int = option(
+        0,
+        Whole(low=0, high=2**32 - 1, metavar="N"),
+        "same input, options and seed give the same pixels, whatever --jobs (0)",
+        group="model",
+    )
+    sd: str | None = option(
+        None,
+        File(metavar="FILE"),
+        "also write the posterior standard deviation of every pixel (0..255; .npy or a video)",
+        group="output",
+        path="written",
+    )
+    dry_run: bool = option(
+        False,
+        Flag(),
+        "say what would be done, with estimated time, memory and disk",
+        group="output",
+        pixels=False,
+    )
+    codec: str | None = option(
+        None,
+        Text(metavar="NAME"),
+        "h264 (default), h265, vp9, av1, prores, ffv1 (lossless, with .mkv)",
+        group="encoding",
+    )
+    crf: float | None = option(
+        None,
+        Number(low=0, high=63, metavar="Q"),
+        "quality of the encoder, lower is better (16)",
+        group="encoding",
+    )
+    pix_fmt: str | None = option(
+        None, Text(metavar="FORMAT"), "pixel format by ffmpeg's name (the source's)", group="encoding"
+    )
+    encoder_args: str = option(
+        "", Text(metavar="'...'"), "more arguments for ffmpeg's encoder, in one string", group="encoding"
+    )
+    jobs: int = option(
+        0,
+        Whole(low=1, high=4096, metavar="N"),
+        "worker processes (one for each core)",
+        group="scale",
+        pixels=False,
+    )
+    cluster: str | None = option(
+        None,
+        Text(metavar="ADDRESS"),
+        "a Dask scheduler, host:port (pip install videorestore[cluster])",
+        group="scale",
+        pixels=False,
+    )
+    max_memory: int = option(0, memory(), "upper bound (half of what is free)", group="scale", pixels=False)
+    resume: bool = option(
+        True,
+        Flag(opposite="--fresh"),
+        "go on from an interrupted run of the same command (default); --fresh forgets it and starts anew",
+        group="scale",
+        pixels=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What the user of the command line hears, and where."""
+
+    json: bool = option(False, Flag(), "one JSON object on stdout: the result record", group="telling")
+    progress: str = option(
+        "auto",
+        words("auto", "plain", "json", "none"),
+        "on stderr; auto is a bar on a terminal and plain lines elsewhere",
+        group="telling",
+    )
+    quiet: bool = option(
+        False, Flag(), "no progress, no summary; errors and losses only", group="telling", short="-q"
+    )
+    verbose: int = option(0, Times(), "say more", group="telling", short="-v")
+    traceback: bool = option(False, Flag(), "show where an error came from", group="telling")
+
+
+def noise_options() -> tuple[Any, Any]:
+    """How much noise there is, and how much of it goes: ``sigma`` and ``strength``."""
+    return (
+        option(
+            None,
+            NUMBER_AUTO,
+            "standard deviation of the noise on the 0..255 scale; auto (default) estimates it",
+            group="noise",
+        ),
+        option(1.0, STRENGTH, "1 (default) is the posterior mean", group="noise"),
+    )

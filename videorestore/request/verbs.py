@@ -1,0 +1,295 @@
+"""Every verb: its words, examples and options. A new one is declared here and planned in a file of its own name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from videorestore.errors import InputError
+from videorestore.request.common import Common, Reading, Switch, noise_options
+from videorestore.request.declare import TABLE, option, verb
+from videorestore.request.kinds import File, Flag, Number, Whole, frames, insertions, rate, ratio, words
+from videorestore.request.values import Insertion, Span
+
+_WRITES = "INPUT -o OUTPUT"
+
+
+@verb(
+    "restore",
+    summary="find what is wrong and mend it: missing frames, damage, noise, in one pass",
+    description="Inspect the clip, then fill what is missing, mend what is damaged and remove the noise that is there.\n"
+    "A clip with nothing wrong comes out as it is. The record says for every frame what was done.",
+    synopsis=_WRITES,
+    examples=(
+        (
+            "videorestore restore film.mp4 -o film.restored.mkv --report film.html",
+            "restore, with a page to look at",
+        ),
+        ("videorestore restore film.mp4 -o out.mkv --dry-run", "only say what would be done"),
+        (
+            "videorestore restore phone.mov -o smooth.mp4 --fps 60 --mend off",
+            "denoise, fill and raise the rate",
+        ),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreOptions(Common):
+    """Each step can be switched; ``factor`` or ``fps`` also raises the frame rate."""
+
+    denoise: Switch = option(
+        "auto",
+        words("auto", "on", "off"),
+        "remove noise; auto where the self-test gains by it",
+        group="steps",
+    )
+    fill: Literal["auto", "off"] = option(
+        "auto",
+        words("auto", "off"),
+        "regenerate frames that are missing, black, corrupt or frozen",
+        group="steps",
+    )
+    mend: Literal["auto", "off"] = option(
+        "auto",
+        words("auto", "off"),
+        "regenerate damaged pixels: dust, scratches, dropouts",
+        group="steps",
+    )
+    factor: Fraction | None = option(
+        None, ratio(), "also raise the frame rate to K times as many frames, any rational >= 1", group="steps"
+    )
+    fps: Fraction | None = option(
+        None, rate(), "also raise the frame rate to this: 60, 60000/1001", group="steps"
+    )
+    sigma: float | None = noise_options()[0]
+    strength: float = noise_options()[1]
+
+    def __post_init__(self) -> None:
+        if self.factor is not None and self.fps is not None:
+            raise InputError("restore takes --factor or --fps, got both; give one of them.")
+        _check_rate(self.factor)
+
+
+@verb(
+    "denoise",
+    summary="remove noise; the level is estimated unless given",
+    description="Remove noise: the posterior mean of every pixel given all frames. Times and duration stay.",
+    synopsis=_WRITES,
+    examples=(
+        ("videorestore denoise night.mp4 -o night.clean.mp4", "the noise level is estimated"),
+        (
+            "videorestore denoise in.mkv -o out.mkv --sigma 20 --codec ffv1",
+            "known noise, lossless result",
+        ),
+        ("videorestore denoise scan/ -o clean/ --input-fps 18 --quality best", "a folder of images"),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenoiseOptions(Common):
+    """``sigma`` is None for auto, else a standard deviation on the 0..255 scale."""
+
+    sigma: float | None = noise_options()[0]
+    strength: float = noise_options()[1]
+
+
+@verb(
+    "fill",
+    summary="regenerate whole missing frames",
+    description="Regenerate whole frames that are missing or worthless. All other frames stay as they are.",
+    synopsis=_WRITES,
+    examples=(
+        ("videorestore fill tape.mkv -o tape.filled.mkv", "find the bad frames and fill them"),
+        ("videorestore fill in.mkv -o out.mkv --missing 7,50-54", "these frames are worthless"),
+        ("videorestore fill in.mkv -o out.mkv --insert 5@50,?@120", "frames are absent after 50 and 120"),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillOptions(Common):
+    """``missing`` is None for auto, else frame numbers and stretches of time; ``insert`` lists absent frames."""
+
+    missing: tuple[int | Span, ...] | None = option(
+        None,
+        frames(),
+        "frames that exist but are worthless: 7 or 50-54 or 7,50-54 or 12.5s-13s; auto (default) finds black, garbage, "
+        "corrupt and frozen ones and gaps in numbering or times",
+        group="missing frames",
+    )
+    insert: tuple[Insertion, ...] = option(
+        (),
+        insertions(),
+        "frames that are absent: 5@50 is five new ones after frame 50 (or 5@2.5s); ?@50 lets the program count",
+        group="missing frames",
+    )
+    max_sd: float | None = option(
+        None,
+        Number(low=0, high=255, metavar="S"),
+        "refuse a fill whose standard deviation is above S",
+        group="missing frames",
+    )
+
+    @staticmethod
+    def concluded(given: dict[str, Any]) -> dict[str, Any]:
+        """Who names the absent frames does not ask for a search of the others."""
+        return {"missing": (), **given} if given.get("insert") else given
+
+
+@verb(
+    "inpaint",
+    summary="regenerate missing pixels, complete and place loose frames",
+    description="Regenerate missing pixels. Pixels and frames that are not masked are not changed.",
+    synopsis=_WRITES,
+    examples=(
+        ("videorestore inpaint in.mkv -o out.mkv --mask logo.png", "white is missing, in every frame"),
+        (
+            "videorestore inpaint film.mp4 -o clean.mkv --mask auto",
+            "find dust and scratches, and mend them",
+        ),
+        (
+            "videorestore inpaint turn/ -o whole/ --loose found/ --placement mh",
+            "place torn frames, and complete them",
+        ),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InpaintOptions(Common):
+    """``mask`` is a path, "auto", or None where NaN marks the missing pixels; ``loose`` is a folder."""
+
+    mask: Any = option(
+        None,
+        File(metavar="FILE|auto", words=("auto",), arrays=True),
+        "image, folder or video, white where missing; one image serves all frames; auto finds the damage; "
+        "NaN in a .npy needs none",
+        group="missing pixels",
+        path="read",
+    )
+    loose: str | None = option(
+        None,
+        File(metavar="FOLDER", folder=True),
+        "frames without known place (PNG with alpha 0 where missing, or NAME.mask.png beside NAME.png); "
+        "each is completed and put in its place in time",
+        group="missing pixels",
+        path="read",
+    )
+    placement: Literal["map", "mh"] = option(
+        "map",
+        words("map", "mh"),
+        "place by the posterior's mode (default) or by Metropolis-Hastings",
+        group="missing pixels",
+    )
+
+
+@verb(
+    "upsample",
+    summary="raise the frame rate",
+    description="Raise the frame rate: new frames between the old ones, which stay as they are.\n"
+    "A whole factor K gives (n - 1) K + 1 frames; the duration stays.",
+    synopsis=f"{_WRITES} (--factor K | --fps R)",
+    examples=(
+        ("videorestore upsample in.mp4 -o slow.mp4 --factor 2", "twice as many frames"),
+        ("videorestore upsample in.mp4 -o out.mp4 --fps 60000/1001", "an exact rate"),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpsampleOptions(Common):
+    """Either ``factor`` or ``fps``."""
+
+    factor: Fraction | None = option(
+        None, ratio(), "K times as many frames, any rational >= 1", group="frame rate (one of the two)"
+    )
+    fps: Fraction | None = option(
+        None, rate(), "this frame rate: 60, 60000/1001", group="frame rate (one of the two)"
+    )
+    denoise: Literal["on", "off"] = option(
+        "off",
+        words("on", "off"),
+        "also remove noise; off (default) keeps the original frames as they are",
+        group="steps",
+    )
+
+    def __post_init__(self) -> None:
+        if (self.factor is None) == (self.fps is None):
+            raise InputError(
+                "upsample needs either --factor or --fps, got both or neither; give one of them."
+            )
+        _check_rate(self.factor)
+
+
+@verb(
+    "reorder",
+    summary="put shuffled frames into order",
+    description="Put shuffled frames into order. Frames that belong to no place are named, not guessed.",
+    synopsis=_WRITES,
+    examples=(
+        ("videorestore reorder shuffled/ -o ordered.mkv --first 12", "frame 12 is at the start"),
+        ("videorestore reorder shuffled.mp4 -o ordered/ --json", "the order as JSON too"),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReorderOptions(Common):
+    """``first`` is the frame that stands at the start; None takes the orientation as it comes."""
+
+    first: int | None = option(
+        None,
+        Whole(low=0, high=10**9, metavar="N"),
+        "which end is the start: the one nearer to frame N (an order is known only up to reversal)",
+        group="order",
+    )
+
+
+@verb(
+    "inspect",
+    summary="say what is there and what is wrong; changes nothing",
+    description="Say what is in the file and what is wrong with it: noise, cuts, duplicate, black, corrupt and dropped\n"
+    "frames, damaged regions, flicker. Nothing is changed.",
+    synopsis="INPUT",
+    examples=(
+        ("videorestore inspect film.mp4", "a summary, with what to run"),
+        ("videorestore inspect film.mp4 --json | jq .corrupt", "for scripts"),
+        ("videorestore inspect film.mp4 --report film.html", "a page to look at"),
+    ),
+    writes=False,
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions(Reading):
+    """Nothing is written but the page."""
+
+
+@verb(
+    "compare",
+    summary="PSNR and SSIM of two clips, frame by frame, aligned by time",
+    description="Compare two clips frame by frame, aligned by time: PSNR (RGB) and SSIM (luma).",
+    synopsis="A B",
+    examples=(
+        ("videorestore compare original.mkv restored.mkv", "overall and the worst frames"),
+        (
+            "videorestore compare a.mkv b.mkv --json --report difference.html",
+            "figures of every frame, and a page",
+        ),
+    ),
+    writes=False,
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """``other`` is the second clip."""
+
+    other: Any = option(
+        None, File(metavar="B", arrays=True), "the clip that it is compared with", path="read"
+    )
+    report: str | None = option(
+        None,
+        File(metavar="FILE.html"),
+        "a self-contained page that shows the figures",
+        group="output",
+        path="written",
+        pixels=False,
+    )
+    overwrite: bool = option(False, Flag(), "overwrite the page", group="output", short="-y", pixels=False)
+
+
+VERBS = TABLE.keys()
+"""Every verb that works."""
+
+
+def _check_rate(factor: Fraction | None) -> None:
+    if factor is not None and factor < 1:
+        raise InputError(f"--factor must be at least 1, got {factor}; the frame rate is only raised.")
