@@ -84,7 +84,7 @@ def test_inserting_alone_does_not_search_for_missing_frames() -> None:
 def test_names_that_start_with_a_dash() -> None:
     found = command("denoise", "-o", "-out.mkv", "--", "-in.mkv")
     assert (found.input, found.output) == ("-in.mkv", "-out.mkv")
-    assert command("denoise", "a", "-o", "b", "--encoder-args", "-an").options.encoder_args == "-an"
+    assert command("denoise", "a", "-o", "b", "--encoder-args", "-bf").options.encoder_args == "-bf"
     assert command("denoise", "a", "--output=-b=c.mkv").output == "-b=c.mkv"
 
 

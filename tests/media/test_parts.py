@@ -193,3 +193,31 @@ def test_a_header_without_room_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"\x1a\x45\xdf\xa3\x80\x18\x53\x80\x67\x80")
     with pytest.raises(MediaWriteError):
         amend(str(path), {1: TrackFacts(aspect=F(4, 3))})
+
+
+REFUSED = [
+    "-y", "other.mkv", "-f matroska other.mkv", "-i /etc/passwd", "-an", "-bf 3 other.mkv", "-report", "-vstats_file x",
+    "-passlogfile x", "-stats x", "-pass 1", "-x264-params stats=x", "-x264-params bframes=2:dump-yuv=x", "-vf movie=x",
+    "-x264-params cqm=/etc/passwd", "-x264opts 'st\"at\"s=x'", "-/bf x", "-bf", "-c:v copy", "-map 0", "-progress x",
+]  # fmt: skip
+ALLOWED = [
+    "",
+    "-bf 3 -b_strategy 0",
+    "-preset slow -tune:v film",
+    "-b:v 2M -maxrate 3M",
+    "-x264-params keyint=5:ref=3",
+]
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_arguments_of_the_encoder_name_no_file(words: str) -> None:
+    info = ClipInfo(format=PixelFormat(model="yuv", subsampling=(1, 1)), fps=Fraction(25))
+    with pytest.raises(InputError, match="encoder_args"):
+        plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args=words))
+
+
+@pytest.mark.parametrize("words", ALLOWED)
+def test_options_of_the_encoder_reach_it(words: str) -> None:
+    info = ClipInfo(format=PixelFormat(model="yuv", subsampling=(1, 1)), fps=Fraction(25))
+    plan = plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args=words))
+    assert list(plan.arguments)[len(plan.arguments) - len(words.split()) :] == words.split()

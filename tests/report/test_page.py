@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from videorestore.errors import OutputExistsError
 from videorestore.report import figures, page, pictures
 from videorestore.report.page import PageBuilder
 
@@ -132,13 +133,15 @@ def test_a_long_record_is_trimmed_and_says_so() -> None:
     assert "frames_left_out" in text and len(text) < 2_000_000
 
 
-def test_an_unwritable_page_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_page_whose_name_is_taken_is_kept_under_another(tmp_path: Path) -> None:
     builder, story = filled()
     (tmp_path / "page.html").mkdir()
     (tmp_path / "page.html" / "x").touch()
-    with pytest.raises(OSError):
+    with pytest.raises(OutputExistsError):
         builder.write(tmp_path / "page.html", story)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+    assert [entry.name for entry in (tmp_path / "page.html").iterdir()] == ["x"]
+    kept = [entry for entry in tmp_path.iterdir() if entry.name != "page.html"]
+    assert len(kept) == 1 and kept[0].read_text().startswith("<!doctype html>")
 
 
 def test_arrays_are_not_changed() -> None:

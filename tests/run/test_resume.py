@@ -9,6 +9,7 @@ import pytest
 
 from tests.run.jobs import ROOT, command, run, wait_for
 from videorestore.media import read
+from videorestore.run.store import WorkFolder
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -53,8 +54,9 @@ def test_interrupted_leaves_no_output_and_says_130(clip, tmp_path, all_of_them):
 def test_other_options_start_anew(clip, tmp_path, undisturbed):
     output = tmp_path / "out.mkv"
     folder = tmp_path / "out.mkv.work"
-    folder.mkdir()
-    (folder / "run.json").write_text("{}")
+    other = WorkFolder(str(output))
+    other.open({}, resume=True)
+    other.release()
     (folder / "000000.json").write_text("[]")
     run(clip, output, "--jobs", "2")
     assert np.array_equal(np.asarray(read(output).frames), undisturbed)

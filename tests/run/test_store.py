@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import videorestore as vr
-from videorestore.errors import InputError, MediaWriteError
+from videorestore.errors import InputError, MediaWriteError, OutputExistsError
 from videorestore.request.verbs import DenoiseOptions, UpsampleOptions
 from videorestore.run.store import WorkFolder, describe, fingerprint
 
@@ -67,9 +67,11 @@ def test_two_writers_are_refused_until_the_first_is_done(tmp_path, clip):
 
 def test_the_number_of_a_dead_process_that_another_one_got_since_locks_nothing(tmp_path, clip):
     folder = WorkFolder(str(tmp_path / "out.mkv"))
-    folder.path.mkdir()
+    run = describe("denoise", str(clip), DenoiseOptions(), "1")
+    folder.open(run, resume=True)
+    folder.release()
     (folder.path / "pid").write_text(str(os.getppid()))
-    assert folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True) == "other"
+    assert folder.open(run, resume=True) == "resumed"
 
 
 def test_a_torn_note_is_another_run(tmp_path, clip):
@@ -115,3 +117,52 @@ def test_a_plan_that_cannot_be_read_is_no_plan(tmp_path, clip):
     assert not folder.planned()
     (folder.path / "plan").write_bytes(b"\x80\x05 torn")
     assert not folder.planned()
+
+
+@pytest.mark.parametrize("kind", ["folder", "empty folder", "file", "link", "writable by all", "another's"])
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_folder_that_is_not_ours_is_refused_and_left_alone(tmp_path, clip, kind, resume):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    run = describe("denoise", str(clip), DenoiseOptions(), "1")
+    target = tmp_path / "elsewhere"
+    if kind == "file":
+        folder.path.write_text("years of work")
+    elif kind in ("folder", "empty folder", "link"):
+        target.mkdir()
+        (target / "thesis").write_text("years of work")
+        folder.path.symlink_to(target) if kind == "link" else folder.path.mkdir(0o755)
+        if kind == "folder":
+            (folder.path / "thesis").write_text("years of work")
+    else:
+        folder.open(run, resume=True)
+        folder.release()
+        (folder.path / "thesis").write_text("years of work")
+        if kind == "writable by all":
+            folder.path.chmod(0o777)
+        elif os.geteuid() == 0:
+            os.chown(folder.path, 12345, 12345)
+        else:
+            pytest.skip("only root can make a folder of somebody else")
+    before = sorted(p.name for p in folder.path.iterdir()) if folder.path.is_dir() else []
+    with pytest.raises(OutputExistsError, match="must be free for the work of this run"):
+        folder.open(run, resume=resume)
+    assert (sorted(p.name for p in folder.path.iterdir()) if folder.path.is_dir() else []) == before
+    assert kind != "link" or (target / "thesis").exists()
+
+
+def test_a_folder_that_was_killed_before_its_mark_is_taken_up(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir(0o700)
+    assert folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True) == "other"
+
+
+def test_links_in_a_work_folder_are_not_followed(tmp_path, clip):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    run = describe("denoise", str(clip), DenoiseOptions(), "1")
+    folder.open(run, resume=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis").touch()
+    (folder.path / "link").symlink_to(tmp_path / "mine")
+    folder.clear()
+    folder.remove()
+    assert (tmp_path / "mine" / "thesis").exists() and not folder.path.exists()

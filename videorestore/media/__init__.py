@@ -6,7 +6,7 @@ from videorestore.media.clips import Copied, copy_through, read, read_ahead, wri
 from videorestore.media.encode import SinkOptions
 from videorestore.media.outputs import OutputShape, check_output, kind_of
 from videorestore.media.read import open_source
-from videorestore.media.segments import Segment, load_segment, remove_segment, write_segment
+from videorestore.media.segments import Segment, load_segment, write_segment
 from videorestore.media.sink import Sink, join_segments, open_sink
 from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Span
@@ -29,7 +29,6 @@ __all__ = [
     "open_source",
     "read",
     "read_ahead",
-    "remove_segment",
     "write",
     "write_segment",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ from functools import lru_cache
 from videorestore.clip import ClipInfo, PixelFormat
 from videorestore.colour import assumed_matrix
 from videorestore.errors import InputError
+from videorestore.media.encoder_words import encoder_words
 from videorestore.media.pipe import ffmpeg
 from videorestore.media.pixels import ffmpeg_name, layout_of, pipeable
 
@@ -120,8 +120,8 @@ class Encoding:
 
 
 @lru_cache(maxsize=64)
-def encoder_formats(encoder: str) -> tuple[str, ...]:
-    """Pixel formats of an encoder; empty where it names none, an error where it does not exist."""
+def _help(encoder: str) -> str:
+    """What FFmpeg says of an encoder; an error where it does not exist."""
     done = subprocess.run(
         [ffmpeg(), "-hide_banner", "-h", f"encoder={encoder}"], capture_output=True, check=False, timeout=60
     )
@@ -130,7 +130,12 @@ def encoder_formats(encoder: str) -> tuple[str, ...]:
         raise InputError(
             f"codec must be a video encoder of FFmpeg, got {encoder!r}; try h264, hevc, vp9, av1 or ffv1."
         )
-    found = re.search(r"Supported pixel formats: (.*)", text)
+    return text
+
+
+def encoder_formats(encoder: str) -> tuple[str, ...]:
+    """Pixel formats of an encoder; empty where it names none, an error where it does not exist."""
+    found = re.search(r"Supported pixel formats: (.*)", _help(encoder))
     return tuple(found.group(1).split()) if found else ()
 
 
@@ -413,10 +418,4 @@ def _arguments(
             own = ["-q:v", str(max(1, round(options.crf / 5)))]
     elif options.crf is not None and encoder not in _LOSSLESS:
         own = ["-crf", crf]
-    try:
-        own += shlex.split(options.encoder_args)
-    except ValueError as error:
-        raise InputError(
-            f"encoder_args must be words as on a command line, got {options.encoder_args!r} ({error}); check the quotes."
-        ) from error
-    return own
+    return own + encoder_words(options.encoder_args, encoder, _help(encoder))

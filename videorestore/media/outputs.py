@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import InputError, MediaWriteError, OutputExistsError
 from videorestore.media.encode import SinkOptions, check_codec
+from videorestore.place import FRAME_NAME
 
 CONTAINERS = {
     ".mp4": "mp4",
@@ -20,7 +20,6 @@ CONTAINERS = {
     ".avi": "avi",
 }
 _STILLS = {".gif": "gif", ".tif": "tiff", ".tiff": "tiff", ".npy": "npy"}
-FRAME_NAME = re.compile(r"\d+\.png$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +96,9 @@ def _refuse_input(target: str, input_path: str | None) -> None:
 
 def _refuse_existing(target: str, kind: OutputKind, options: SinkOptions) -> None:
     if kind.name == "folder":
-        if not os.path.isdir(target):
-            raise OutputExistsError(f"{target} must be a folder, it is a file; choose another name.")
+        if os.path.islink(target) or not os.path.isdir(target):
+            found = "a link" if os.path.islink(target) else "a file"
+            raise OutputExistsError(f"{target} must be a folder, it is {found}; choose another name.")
         entries = os.listdir(target)
         if not entries:
             return

@@ -78,7 +78,7 @@ class SegmentWriter:
         self.encoding: Encoding | None = None
         if shape.info.format.depth == 32 and not kind_of(output).video:
             # No codec keeps every bit of a float.
-            self._array = ArrayWriter(path, shape, part=self._part)
+            self._array = ArrayWriter(self._part, shape)
             return
         self.encoding = encoding = encoding_for(output, shape, options)
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
@@ -125,8 +125,7 @@ class SegmentWriter:
             _write_sidecar(segment, self._part + _SIDECAR)
             if self._array is not None:
                 self._array.finish()
-            else:
-                os.replace(self._part, self.path)
+            os.replace(self._part, self.path)
         except OSError as error:
             self.abort()
             raise write_error(error) from error
@@ -218,13 +217,6 @@ def load_segment(path: str) -> Segment:
         raise MediaWriteError(
             f"the segment {path} must be whole, it is not ({error}); make it again."
         ) from error
-
-
-def remove_segment(path: str) -> None:
-    """Delete a segment and what lies beside it."""
-    for name in (path, path + _SIDECAR):
-        if os.path.exists(name):
-            os.remove(name)
 
 
 def _write_sidecar(segment: Segment, part: str) -> None:

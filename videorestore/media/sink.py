@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from collections.abc import Sequence
 
 from videorestore.clip import Frame
@@ -11,11 +13,12 @@ from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
 from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
-from videorestore.media.segments import Segment, SegmentWriter, load_segment, remove_segment, segment_frames
+from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
 from videorestore.media.streams import Span
 from videorestore.media.target import write_error
 from videorestore.media.verify import verify
+from videorestore.place import part_folder, publish
 
 __all__ = ["OutputShape", "Sink", "SinkOptions", "Span", "check_output", "join_segments", "open_sink"]
 
@@ -50,17 +53,26 @@ class Sink:
         self._streams_from = streams_from
         self._span = span
         self._kind = kind_of(path)
-        self._open = True
-        target = path.rstrip("/")
+        self._still: StillWriter | None = None
+        self._segment: SegmentWriter | None = None
+        self._stack = contextlib.ExitStack()
         try:
+            self._folder = self._stack.enter_context(part_folder(path))
             if self._kind.name in _STILL_WRITERS:
-                self._still: StillWriter | None = _STILL_WRITERS[self._kind.name](target, shape)
-                self._segment: SegmentWriter | None = None
+                self._still = _STILL_WRITERS[self._kind.name](self._whole, shape)
             else:
-                self._still = None
-                self._segment = SegmentWriter(f"{target}.part.frames", path, shape, options)
+                self._segment = SegmentWriter(os.path.join(self._folder, "frames"), path, shape, options)
         except OSError as error:
+            self._stack.close()
             raise write_error(error) from error
+        except BaseException:
+            self._stack.close()
+            raise
+        self._open = True
+
+    @property
+    def _whole(self) -> str:
+        return os.path.join(self._folder, f"whole{self._kind.suffix}")
 
     def write(self, frame: Frame) -> None:
         """Add the next frame, in the order of display."""
@@ -83,6 +95,7 @@ class Sink:
                         "there must be at least one frame to write, got none; check the range."
                     )
                 self._still.finish()
+                publish(self._whole, self.path.rstrip("/"), overwrite=self._options.overwrite)
             elif self._segment is not None:
                 segment = self._segment.close()
                 self.losses, self.notes = join_segments(
@@ -92,8 +105,8 @@ class Sink:
                     self._options,
                     streams_from=self._streams_from,
                     span=self._span,
+                    folder=self._folder,
                 )
-                remove_segment(segment.path)
         except OSError as error:
             self.abort()
             raise write_error(error) from error
@@ -101,6 +114,7 @@ class Sink:
             self.abort()
             raise
         self._open = False
+        self._stack.close()
 
     def abort(self) -> None:
         """End without a result and leave nothing behind."""
@@ -111,8 +125,7 @@ class Sink:
             self._still.abort()
         if self._segment is not None:
             self._segment.abort()
-            remove_segment(self._segment.path)
-        _remove(_part_of(self.path))
+        self._stack.close()
 
     def __enter__(self) -> Sink:
         return self
@@ -159,6 +172,7 @@ def join_segments(
     *,
     streams_from: str | None = None,
     span: Span | None = None,
+    folder: str | None = None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join segments into OUTPUT without encoding again, verify it, give it its name.
 
@@ -169,11 +183,18 @@ def join_segments(
     output : str
     shape, options, streams_from, span
         As for `open_sink`, and the same as for the segments.
+    folder : str, optional
+        A folder of ours beside ``output`` to write in; one is made and removed without it.
 
     Returns
     -------
     losses, notes : tuple of str
     """
+    if folder is None:
+        with part_folder(output) as own:
+            return join_segments(
+                segments, output, shape, options, streams_from=streams_from, span=span, folder=own
+            )
     options = options or SinkOptions()
     loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
     if not loaded:
@@ -181,15 +202,16 @@ def join_segments(
     kind = kind_of(output)
     losses = list(dict.fromkeys(line for s in loaded for line in s.losses)) if kind.video else []
     notes = list(dict.fromkeys(line for s in loaded for line in s.notes)) if kind.video else []
-    part = _part_of(output)
+    part = os.path.join(folder, f"whole{kind.suffix}")
+    _remove(part)
     try:
         if kind.video:
-            _join_video(loaded, output, part, kind, shape, streams_from, span, losses, notes)
+            _join_video(loaded, part, kind, shape, streams_from, span, losses, notes)
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)
-            os.replace(part, output)
         else:
-            _join_stills(loaded, output.rstrip("/"), kind, shape)
+            _join_stills(loaded, part, kind, shape)
+        publish(part, output.rstrip("/"), overwrite=options.overwrite)
     except OSError as error:
         _remove(part)
         raise write_error(error) from error
@@ -201,7 +223,6 @@ def join_segments(
 
 def _join_video(
     segments: list[Segment],
-    output: str,
     part: str,
     kind: OutputKind,
     shape: OutputShape,
@@ -219,11 +240,10 @@ def _join_video(
     losses += muxed.losses
     notes += muxed.notes
     _sync(part)
-    os.replace(part, output)
 
 
-def _join_stills(segments: list[Segment], output: str, kind: OutputKind, shape: OutputShape) -> None:
-    writer = _STILL_WRITERS[kind.name](output, shape)
+def _join_stills(segments: list[Segment], part: str, kind: OutputKind, shape: OutputShape) -> None:
+    writer = _STILL_WRITERS[kind.name](part, shape)
     try:
         for segment in segments:
             for frame in segment_frames(segment):
@@ -232,10 +252,6 @@ def _join_stills(segments: list[Segment], output: str, kind: OutputKind, shape: 
     except BaseException:
         writer.abort()
         raise
-
-
-def _part_of(output: str) -> str:
-    return output.rstrip("/") + ".part"
 
 
 def _sync(path: str) -> None:
@@ -248,5 +264,8 @@ def _sync(path: str) -> None:
 
 
 def _remove(path: str) -> None:
-    if os.path.isfile(path):
+    """What an earlier try left in our own folder."""
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
         os.remove(path)

@@ -15,24 +15,24 @@ import numpy as np
 from videorestore.clip import Frame, Samples
 from videorestore.colour import to_rgb
 from videorestore.errors import MediaWriteError
-from videorestore.media.outputs import FRAME_NAME, OutputShape
+from videorestore.media.outputs import OutputShape
 
 _CLASSIC_LIMIT = 4_200_000_000
 """Bytes that the positions in a classic TIFF file can reach, with some room."""
 
 
 class StillWriter(ABC):
-    """Takes frames one by one; the output gets its name at the end.
+    """Takes frames one by one.
 
     Parameters
     ----------
-    path : str
+    part : str
+        Where it writes: a name that is free, in a folder of ours.
     shape : OutputShape
     """
 
-    def __init__(self, path: str, shape: OutputShape) -> None:
-        self.path = path
-        self.part = path + ".part"
+    def __init__(self, part: str, shape: OutputShape) -> None:
+        self.part = part
         self.shape = shape
         self.count = 0
 
@@ -46,7 +46,7 @@ class StillWriter(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what remains, check it, and give the output its name."""
+        """Write what remains and check it."""
 
     @abstractmethod
     def abort(self) -> None:
@@ -61,11 +61,9 @@ def _four_channels(picture: Samples) -> Samples:
 class FolderWriter(StillWriter):
     """Numbered PNG files, 8 or 16 bit."""
 
-    def __init__(self, path: str, shape: OutputShape) -> None:
-        super().__init__(path.rstrip("/"), shape)
+    def __init__(self, part: str, shape: OutputShape) -> None:
+        super().__init__(part, shape)
         self._digits = max(6, len(str(max(shape.n_frames - 1, 0))))
-        if os.path.isdir(self.part):
-            shutil.rmtree(self.part)
         os.mkdir(self.part)
 
     def _write(self, picture: Samples) -> None:
@@ -96,25 +94,15 @@ class FolderWriter(StillWriter):
                 file.seek(-12, os.SEEK_END)
                 if head != b"\x89PNG\r\n\x1a\n" or file.read()[4:8] != b"IEND":
                     raise MediaWriteError(f"{name} must be a whole PNG file, it is not; write it again.")
-        old = self.path + ".old.part"
-        if os.path.isdir(self.path):
-            os.replace(self.path, old)
-        os.replace(self.part, self.path)
-        if os.path.isdir(old):
-            for name in os.listdir(old):
-                if FRAME_NAME.match(name):
-                    os.remove(os.path.join(old, name))
-            os.rmdir(old)
 
     def abort(self) -> None:
         shutil.rmtree(self.part, ignore_errors=True)
 
 
 class _FileWriter(StillWriter):
-    def __init__(self, path: str, shape: OutputShape, *, part: str | None = None) -> None:
-        super().__init__(path, shape)
-        self.part = part or self.part
-        self._file: IO[bytes] = open(self.part, "w+b")  # noqa: SIM115 - closed in finish or abort
+    def __init__(self, part: str, shape: OutputShape) -> None:
+        super().__init__(part, shape)
+        self._file: IO[bytes] = open(self.part, "x+b")  # noqa: SIM115 - closed in finish or abort
 
     def abort(self) -> None:
         # What is still in the buffer may not fit on the disk any more.
@@ -127,8 +115,8 @@ class _FileWriter(StillWriter):
 class ArrayWriter(_FileWriter):
     """One ``.npy`` array ``(n, height, width[, channels])``, written frame by frame."""
 
-    def __init__(self, path: str, shape: OutputShape, *, part: str | None = None) -> None:
-        super().__init__(path, shape, part=part)
+    def __init__(self, part: str, shape: OutputShape) -> None:
+        super().__init__(part, shape)
         self._layout: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         self._header = b""
 
@@ -169,14 +157,13 @@ class ArrayWriter(_FileWriter):
                 f"the array must hold {self.count} frames, it holds {len(array)}; write it again."
             )
         del array
-        os.replace(self.part, self.path)
 
 
 class TiffWriter(_FileWriter):
     """Pages of a TIFF file, compressed without loss; BigTIFF where four gigabytes might not do."""
 
-    def __init__(self, path: str, shape: OutputShape) -> None:
-        super().__init__(path, shape)
+    def __init__(self, part: str, shape: OutputShape) -> None:
+        super().__init__(part, shape)
         raw = shape.n_frames * shape.height * shape.width * 4 * shape.info.format.dtype.itemsize
         self._big = raw > _CLASSIC_LIMIT
         self._link = self._file.tell()
@@ -264,4 +251,3 @@ class TiffWriter(_FileWriter):
             raise MediaWriteError(
                 f"the TIFF file must hold {self.count} pages, it holds {found}; write it again."
             )
-        os.replace(self.part, self.path)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.place import part_folder, publish
 from videorestore.report import figures, pictures, sections
 from videorestore.report.pictures import Map, Picture
 from videorestore.report.record import Story
@@ -130,7 +131,9 @@ class PageBuilder:
         )
         self._thin()
 
-    def write(self, path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+    def write(
+        self, path: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = True
+    ) -> None:
         """Write the page, whole or not at all.
 
         Parameters
@@ -138,17 +141,15 @@ class PageBuilder:
         path : path
         record : mapping
             The result record, plain values only.
+        overwrite : bool
+            Replace a file of this name.
         """
         text = self.render(dict(record))
-        part = f"{os.fspath(path)}.part"
-        try:
+        with part_folder(os.fspath(path)) as folder:
+            part = os.path.join(folder, "page.html")
             with open(part, "w", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(text)
-            os.replace(part, path)
-        except BaseException:
-            if os.path.exists(part):
-                os.unlink(part)
-            raise
+            publish(part, os.fspath(path), overwrite=overwrite)
 
     def render(self, record: dict[str, Any]) -> str:
         """The page as text."""

@@ -10,7 +10,12 @@ import numpy as np
 
 
 def write_page(
-    path: str, record: dict[str, Any], notes: Sequence[dict[str, Any]], previews: Sequence[Path]
+    path: str,
+    record: dict[str, Any],
+    notes: Sequence[dict[str, Any]],
+    previews: Sequence[Path],
+    *,
+    overwrite: bool,
 ) -> None:
     """Put the page together.
 
@@ -22,6 +27,8 @@ def write_page(
         One for every frame, in output order.
     previews : sequence of Path
         Archives with ``before_K``, ``after_K`` and ``sd_K`` of some frames K.
+    overwrite : bool
+        Replace a file of this name.
     """
     from videorestore.report.page import PageBuilder
 
@@ -33,4 +40,4 @@ def write_page(
                 before = pictures[f"before_{k}"] if f"before_{k}" in pictures.files else None
                 sd = pictures[f"sd_{k}"] if f"sd_{k}" in pictures.files else None
                 builder.add_pictures(before, pictures[f"after_{k}"], sd, notes[k]["fact"])
-    builder.write(path, record)
+    builder.write(path, record, overwrite=overwrite)

@@ -16,7 +16,7 @@ import numpy as np
 
 from videorestore import __version__, colour
 from videorestore.clip import Clip, FloatArray, Samples
-from videorestore.errors import InputError, VideoRestoreError
+from videorestore.errors import InputError, OutputExistsError, VideoRestoreError
 from videorestore.make.cost import STARTING
 from videorestore.make.masks import FileMasks
 from videorestore.make.pipeline import Restoration
@@ -269,19 +269,25 @@ def _file_to_file(
     for note in notes:
         builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
     progress("putting the pieces together", 0, 0)
-    lost, remarks = join_segments(
-        [str(folder.segment(p.index)) for p in work.pieces],
-        output,
-        work.shape,
-        sink_options,
-        streams_from=work.shape.info.path,
-        span=work.span,
-    )
-    losses = (*work.losses, *lost, *_doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
     if options.sd is not None:
         join_sd(
             [folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, sink_options, open_sink
         )
+    try:
+        lost, remarks = join_segments(
+            [str(folder.segment(p.index)) for p in work.pieces],
+            output,
+            work.shape,
+            sink_options,
+            streams_from=work.shape.info.path,
+            span=work.span,
+            folder=str(folder.path),
+        )
+    except OutputExistsError:
+        # The result has found another name.
+        folder.remove()
+        raise
+    losses = (*work.losses, *lost, *_doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
     damage = [entry for n in notes for entry in n["damage"]]
     record = builder.build(_findings(work, damage), workers=count)
     record["input"], record["output"] = source, output
@@ -291,7 +297,8 @@ def _file_to_file(
     if losses:
         record["losses"] = list(losses)
     if options.report is not None:
-        write_page(options.report, record, notes, [folder.previews_path(p.index) for p in work.pieces])
+        previews = [folder.previews_path(p.index) for p in work.pieces]
+        write_page(options.report, record, notes, previews, overwrite=options.overwrite)
     folder.remove()
     return Outcome(record=record, losses=losses)
 

@@ -18,6 +18,7 @@ from videorestore.errors import MediaWriteError
 from videorestore.make.work import OutputShape
 from videorestore.media import SinkOptions, check_output
 from videorestore.media.segments import encoding_for
+from videorestore.place import part_folder, publish
 
 
 def check_sd(path: str, shape: OutputShape, options: SinkOptions, input_path: str | None) -> None:
@@ -42,7 +43,9 @@ def join_sd(
 ) -> None:
     """Write the maps, piece by piece; an array is float32 on the 0..255 scale, a video is rounded to 8 bit."""
     if Path(path).suffix == ".npy":
-        _as_array(parts, path, shape)
+        with part_folder(path) as folder:
+            _as_array(parts, Path(folder) / "sd.npy", shape)
+            publish(os.path.join(folder, "sd.npy"), path, overwrite=options.overwrite)
         return
     video = _as_video(shape)
     form = video.info.format
@@ -56,11 +59,10 @@ def join_sd(
                 k += 1
 
 
-def _as_array(parts: Sequence[Path], path: str, shape: OutputShape) -> None:
+def _as_array(parts: Sequence[Path], path: Path, shape: OutputShape) -> None:
     """The content of all parts behind one header; copied, not mapped, so that it takes no memory."""
-    part_path = Path(path + ".part")
     try:
-        with part_path.open("wb") as target:
+        with path.open("xb") as target:
             for k, part in enumerate(parts):
                 with part.open("rb") as source:
                     np.lib.format.read_magic(source)
@@ -75,9 +77,7 @@ def _as_array(parts: Sequence[Path], path: str, shape: OutputShape) -> None:
                     shutil.copyfileobj(source, target, 1 << 20)
             target.flush()
             os.fsync(target.fileno())
-        part_path.replace(path)
     except OSError as error:
-        part_path.unlink(missing_ok=True)
         raise MediaWriteError(
             f"--sd must be writable, got: {error.strerror}; choose another place."
         ) from error

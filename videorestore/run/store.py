@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import shutil
+import stat
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -16,12 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.errors import MediaWriteError
+from videorestore.errors import MediaWriteError, OutputExistsError
 from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
 from videorestore.request.declare import declared, paths
 
 _SAMPLE = 1 << 20
+
+_MARK = "videorestore-work"
+_MARK_TEXT = b"The work folder of an unfinished run of videorestore. The same command goes on from here.\n"
+"""A file, and what is in it, by which a folder is known for one of ours. Nothing without it is touched."""
 
 
 def fingerprint(path: str, *, times: bool = True) -> str:
@@ -93,21 +98,51 @@ class WorkFolder:
     def _take(self) -> bool:
         """Make the folder and lock it. Returns whether it was there before."""
         while True:
-            old = self.path.exists()
-            self.path.mkdir(exist_ok=True)
-            self._lock()
+            try:
+                self.path.mkdir(mode=0o700)
+                old = False
+            except FileExistsError:
+                old = True
             with contextlib.suppress(FileNotFoundError):
-                if self._held is None or os.path.samestat(os.fstat(self._held), self.path.stat()):
+                if old:
+                    self._refuse_foreign()
+                self._lock()
+                if self._held is None or os.path.samestat(os.fstat(self._held), self.path.lstat()):
+                    self._write(self.path / _MARK, _MARK_TEXT)
                     self._write(self.path / "pid", str(os.getpid()).encode())
                     return old
             # The run that had it has just removed it.
             self.release()
 
+    def _refuse_foreign(self) -> None:
+        """Refuse what this program did not make, or not for this user: it may be anything."""
+        facts = self.path.lstat()
+        if not stat.S_ISDIR(facts.st_mode):
+            found = "a link" if stat.S_ISLNK(facts.st_mode) else "a file"
+        elif not _private(facts):
+            found = "a folder of somebody else or that others may write to"
+        elif not self._marked():
+            found = "a folder of other things"
+        else:
+            return
+        raise OutputExistsError(
+            f"{self.path} must be free for the work of this run, it is {found}; rename it or choose another OUTPUT."
+        )
+
+    def _marked(self) -> bool:
+        """Whether the folder has our mark, or is what a run leaves that is killed before it sets the mark."""
+        mark = self.path / _MARK
+        try:
+            return mark.read_bytes() == _MARK_TEXT and not mark.is_symlink()
+        except OSError:
+            private = stat.S_IMODE(self.path.lstat().st_mode) == 0o700
+            return private and all(path.name.startswith(_MARK) for path in self.path.iterdir())
+
     def clear(self) -> None:
         """Empty the folder but for what names its run; it stays, because it is locked."""
         for path in self.path.iterdir():
-            if path.name not in ("pid", "run.json"):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.name not in ("pid", "run.json", _MARK):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def _lock(self) -> None:
         """Take the folder for this process; the system gives it free when the process ends, however that happens."""
@@ -120,7 +155,7 @@ class WorkFolder:
             free = owner in (0, os.getpid()) or not _alive(owner)
         else:
             if self._held is None:
-                self._held = os.open(self.path, os.O_RDONLY)
+                self._held = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 free = True
@@ -263,6 +298,13 @@ def no_room(error: OSError) -> MediaWriteError:
     return MediaWriteError(
         f"the disk must have room for the work folder, got: {error.strerror}; free some space and run again."
     )
+
+
+def _private(facts: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, and nobody else may write to it."""
+    if os.name != "posix":
+        return True
+    return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
 
 
 def _flush(path: Path) -> None:

@@ -85,7 +85,7 @@ def report(
     }
     record = {key: plain(value) for key, value in record.items() if value is not None}
     if page is not None and options.report:
-        page.write(options.report, record)
+        page.write(options.report, record, overwrite=options.overwrite)
     return record, losses
 
 

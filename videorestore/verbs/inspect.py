@@ -67,7 +67,9 @@ def report(
         record["peak_memory_mb"] = peak_memory_mb()
         record = {key: plain(value) for key, value in record.items() if not absent(value)}
         if options.report:
-            _page(opened, record, start, stop, progress).write(options.report, record)
+            _page(opened, record, start, stop, progress).write(
+                options.report, record, overwrite=options.overwrite
+            )
     return record, index.losses
 
 
