@@ -7,7 +7,6 @@ import glob
 import hashlib
 import json
 import os
-import pickle
 import shutil
 import stat
 import uuid
@@ -21,6 +20,7 @@ from videorestore.errors import MediaWriteError, OutputExistsError
 from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
 from videorestore.request.declare import declared, paths
+from videorestore.run import plan_file
 
 _SAMPLE = 1 << 20
 
@@ -202,19 +202,19 @@ class WorkFolder:
 
     def save_plan(self, work: Work, index: FrameIndex) -> None:
         """Keep the plan and the frame index, so that every worker and a resumed run do exactly the same."""
-        self._write(self.path / "plan", pickle.dumps((work, index)))
+        self._write(self.path / "plan", plan_file.pack((work, index)))
 
     def planned(self) -> bool:
-        """Whether an interrupted run came as far as its plan, and that can be read."""
+        """Whether an interrupted run came as far as its plan, and that is whole and of this version."""
         try:
             self.load_plan()
-        except Exception:  # whatever a damaged file brings about
+        except (OSError, ValueError):
             return False
         return True
 
     def load_plan(self) -> tuple[Work, FrameIndex]:
         """The plan and the frame index of this run."""
-        return pickle.loads((self.path / "plan").read_bytes())  # type: ignore[no-any-return]
+        return plan_file.unpack((self.path / "plan").read_bytes())  # type: ignore[no-any-return]
 
     def stamp(self) -> int:
         """When the plan was written."""
