@@ -120,6 +120,23 @@ def test_the_command_line_and_python_know_the_same_options() -> None:
         assert offered == fields, verb
 
 
+def test_a_clip_prints_as_one_line(tmp_path: Path) -> None:
+    vr.write(np.zeros((4, 6, 8, 3), np.uint8), tmp_path / "a.npy")
+    shown = repr(vr.read(tmp_path / "a.npy"))
+    assert shown.startswith("Clip(4 frames of 8 x 6, 3 channels of uint8, 25 fps") and "\n" not in shown
+
+
+def test_messages_speak_python(tmp_path: Path) -> None:
+    frames = np.zeros((4, 6, 8, 3), np.uint8)
+    vr.write(frames, tmp_path / "a.npy")
+    vr.write(frames, tmp_path / "b.npy")
+    with pytest.raises(vr.OutputExistsError, match="overwrite=True") as caught:
+        vr.denoise(tmp_path / "a.npy", tmp_path / "b.npy")
+    assert " -y" not in str(caught.value)
+    with pytest.raises(vr.InputError, match="either factor or fps"):
+        vr.upsample(tmp_path / "a.npy")
+
+
 def test_reading_and_writing(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 8, 3)).astype(np.uint8)
     vr.write(pixels, tmp_path / "a.npy")

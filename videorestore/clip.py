@@ -145,7 +145,7 @@ class ClipInfo:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Clip:
     """A whole clip in memory.
 
@@ -176,3 +176,10 @@ class Clip:
 
     def __len__(self) -> int:
         return int(self.frames.shape[0])
+
+    def __repr__(self) -> str:
+        n, height, width, channels = self.frames.shape
+        rate = f", {float(self.info.fps):.5g} fps" if self.info.fps else ""
+        varying = " on average" if self.info.vfr and rate else ""
+        where = f", from {self.info.path}" if self.info.path else ""
+        return f"Clip({n} frames of {width} x {height}, {channels} channels of {self.frames.dtype}{rate}{varying}{where})"

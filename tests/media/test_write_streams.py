@@ -264,3 +264,64 @@ def test_hdr_metadata_is_kept(make: Make, tmp_path: Path, codec: str) -> None:
     copy_through(path, tmp_path / "out.mp4", SinkOptions(codec=codec))
     extra = open_source(tmp_path / "out.mp4").info.extra
     assert (extra["mastering_display"], extra["content_light"]) == (display, "1000,400")
+
+
+def test_hdr_becomes_hevc_unless_asked_otherwise(make: Make, tmp_path: Path) -> None:
+    path = make(
+        "pq.mkv", *picture(), "-vf", "setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc",
+        "-pix_fmt", "yuv420p10le", "-c:v", "ffv1",
+    )  # fmt: skip
+    for name, codec, expected in (("out.mp4", None, "hevc"), ("own.mp4", "h264", "h264")):
+        copy_through(path, tmp_path / name, SinkOptions(codec=codec))
+        with av.open(str(tmp_path / name)) as new:
+            assert new.streams.video[0].codec_context.name == expected
+        assert open_source(tmp_path / name).info.transfer == "smpte2084"
+
+
+def test_a_transport_stream_is_written(make: Make, tmp_path: Path) -> None:
+    path = make("in.mp4", *picture(seconds="1"), *tone("1"), "-c:v", "libx264", "-c:a", "aac")
+    done = copy_through(path, tmp_path / "out.ts")
+    assert done.losses == () and leftovers(tmp_path) == ["out.ts"]
+    with open_source(path) as source, open_source(tmp_path / "out.ts") as copy:
+        pairs = zip(source.index().times, copy.index().times, strict=True)
+        assert max(abs(a - b) for a, b in pairs) <= Fraction(1, 90_000)
+    with av.open(str(path)) as old, av.open(str(tmp_path / "out.ts")) as new:
+        leads = []
+        for container in (old, new):
+            begin = {kind: [] for kind in ("video", "audio")}
+            for packet in container.demux():
+                if packet.size and packet.pts is not None and packet.pts * packet.time_base >= 0:
+                    begin[packet.stream.type].append(packet.pts * packet.time_base)
+            leads.append(float(min(begin["audio"]) - min(begin["video"])))
+        assert abs(leads[0] - leads[1]) < 0.025
+
+
+def test_subtitles_end_with_the_range(rich: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "part.mkv"
+    with open_source(rich) as source:
+        index = source.index()
+        stop = next(k for k, t in enumerate(index.times) if t >= Fraction(6, 5))
+        shape = OutputShape(
+            info=source.info, height=source.height, width=source.width, n_frames=stop, fps=source.info.fps
+        )
+        span = Span(start=Fraction(0), stop=index.times[stop])
+        with open_sink(str(copied), shape, LOSSLESS, streams_from=str(rich), span=span) as sink:
+            for frame in source.frames(0, stop):
+                sink.write(frame)
+    with av.open(str(copied)) as new:
+        shown = [
+            (p.pts * p.time_base, p.duration * p.time_base)
+            for p in new.demux(new.streams.subtitles[0])
+            if p.size
+        ]
+    assert len(shown) == 2
+    assert max(begin + length for begin, length in shown) <= span.stop + Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("name", ["out.vob", "out.dv", "out.mpg"])
+def test_what_is_read_but_not_written_says_what_serves(tmp_path: Path, name: str) -> None:
+    from videorestore.errors import InputError
+    from videorestore.media.outputs import kind_of
+
+    with pytest.raises(InputError, match="read but not written; write"):
+        kind_of(str(tmp_path / name))

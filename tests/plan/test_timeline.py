@@ -57,7 +57,7 @@ def test_rate_stands_on_an_even_grid_of_uneven_times():
 
 def test_a_lower_rate_is_refused():
     times, durations = clock([F(1, 25)] * 3)
-    with pytest.raises(InputError, match="only raises"):
+    with pytest.raises(InputError, match="only raised"):
         by_rate(times, durations, F(12))
 
 
@@ -100,3 +100,19 @@ def test_the_rate_of_uneven_times_is_their_mean():
     assert found.vfr and found.fps == 7 / (times[-1] + durations[-1])
     even = retimed(info, by_rate([k * F(1, 24) for k in range(9)], [F(1, 24)] * 9, F(60)))
     assert (even.fps, even.vfr) == (60, False)
+
+
+def test_a_rate_that_the_container_rounded_stays_exact_when_frames_are_inserted() -> None:
+    from dataclasses import replace
+
+    from videorestore.clip import ClipInfo, PixelFormat
+    from videorestore.plan.timeline import retimed, steady_rate
+
+    exact = F(30000, 1001)
+    times = [F(round(k * 1000 / exact), 1000) for k in range(30)]
+    info = ClipInfo(format=PixelFormat(model="rgb"), fps=exact)
+    info = replace(info, extra={"time_base": "1/1000"})
+    gaps = [Gap(after=10, count=2, shift=True)]
+    slots = with_insertions(times, [F(33, 1000)] * 30, gaps, steady_rate(info))
+    assert retimed(info, slots).fps == exact and not retimed(info, slots).vfr
+    assert steady_rate(replace(info, vfr=True)) is None

@@ -76,3 +76,51 @@ def test_a_plan_made_with_help_is_the_same(clip):
             plans.append(denoise.plan(source, DenoiseOptions(sigma=4.0), BUDGET))
     assert plans[0].findings == plans[1].findings and plans[0].models == plans[1].models
     assert plans[0].pieces == plans[1].pieces and "curve_denoise_gain_mse" in plans[0].findings["self_test"]
+
+
+class Unread(Exception):
+    """Raised in place of the look through the clip."""
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """The clip must not be looked through: what is refused is refused before."""
+
+    def look(*_args, **_more):
+        raise Unread
+
+    for name in ("inpaint", "upsample", "restore"):
+        monkeypatch.setattr(f"videorestore.verbs.{name}.scan", look)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("inpaint", {}, "no --mask"),
+        ("inpaint", {"mask": "small.png"}, "48 x 32 like the clip, got 9 x 8"),
+        ("inpaint", {"mask": np.zeros((8, 9), bool)}, r"\(32, 48\)"),
+        ("upsample", {"fps": Fraction(24)}, "own rate 25, got 24"),
+        ("restore", {"fps": Fraction(20)}, "own rate 25, got 20"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_the_clip_is_looked_through(
+    clip, unread, tmp_path, monkeypatch, name, given, words
+):
+    from importlib import import_module
+
+    import cv2
+
+    from videorestore.request import TABLE
+
+    monkeypatch.chdir(tmp_path)
+    cv2.imwrite("small.png", np.zeros((8, 9), np.uint8))
+    with open_source(clip) as source, pytest.raises(InputError, match=words):
+        import_module(f"videorestore.verbs.{name}").plan(source, TABLE[name].options(**given), BUDGET)
+
+
+def test_reorder_says_why_the_named_frame_is_not_first(clip):
+    with open_source(clip) as source:
+        work = reorder.plan(source, ReorderOptions(first=3), BUDGET)
+        assert work.order[0] == 0 and "frame 3 stands at place 3" in work.findings["plan"][0]
+        work = reorder.plan(source, ReorderOptions(first=59), BUDGET)
+        assert work.order[0] == 59 and "plan" not in work.findings

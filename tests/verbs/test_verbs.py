@@ -139,14 +139,14 @@ def test_range_holds_just_these_frames(clip):
 @pytest.mark.parametrize(
     ("verb", "options", "words"),
     [
-        ("fill", {"missing": (99,)}, "--missing must name frames"),
+        ("fill", {"missing": (99,)}, "missing must name frames"),
         ("fill", {"missing": tuple(range(14))}, "some frames must be good"),
-        ("fill", {"missing": (), "insert": "3@13"}, "--insert must name a frame"),
+        ("fill", {"missing": (), "insert": "3@13"}, "insert must name a frame"),
         ("inpaint", {"mask": np.ones((48, 64), bool)}, "everything is masked"),
         ("inpaint", {"mask": np.ones((40, 64), bool)}, "mask must have shape"),
         ("inpaint", {}, "which pixels are missing"),
-        ("upsample", {"factor": 2, "range": "9:40"}, "--range must name frames"),
-        ("reorder", {"first": 20}, "--first must name"),
+        ("upsample", {"factor": 2, "range": "9:40"}, "range must name frames"),
+        ("reorder", {"first": 20}, "first must name"),
     ],
 )
 def test_wrong_usage_is_said_in_one_line(clip, verb, options, words):
@@ -184,3 +184,24 @@ def test_two_pictures_in_turn_are_no_curve_and_no_fault(clip, model):
     kept = [f["index"] for f in result.record["frames"] if f["origin"] == "kept"]
     assert np.array_equal(result.clip.frames[kept], blinking)
     assert len(vr.denoise(blinking, sigma=5, model=model).clip.frames) == 18
+
+
+def test_kept_grain_is_a_share_of_what_was_removed(clip):
+    noisy = np.clip(clip + np.random.default_rng(3).normal(0, 12, clip.shape), 0, 255).astype(np.uint8)
+    clean, half = (
+        vr.denoise(noisy, sigma=12, model="motion", quality="fast", keep_grain=share) for share in (0, 0.5)
+    )
+    middle = (clean.clip.frames.astype(float) + noisy) / 2
+    assert np.abs(half.clip.frames - middle).max() <= 1.0
+    np.testing.assert_allclose(half.sd, 0.5 * clean.sd + 6, rtol=1e-3)
+    whole = vr.denoise(noisy, sigma=12, model="motion", quality="fast", keep_grain=1)
+    assert set(origins(whole)) == {"kept"} and np.array_equal(whole.clip.frames, noisy)
+
+
+def test_every_step_of_restore_can_be_switched_off(clip):
+    flicker = 1 + 0.12 * np.random.default_rng(5).standard_normal(len(clip))
+    lit = np.clip(clip * flicker[:, None, None, None], 0, 255).astype(np.uint8)
+    off = {"denoise": "off", "fill": "off", "mend": "off"}
+    assert any("deflicker" in step for step in vr.restore(lit, model="motion", **off).record["plan"])
+    still = vr.restore(lit, model="motion", deflicker="off", **off)
+    assert np.array_equal(still.clip.frames, lit) and set(origins(still)) == {"kept"}

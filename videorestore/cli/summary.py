@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
-from videorestore.report.words import HARDLY_SEEN, counted, frames_in_words
+from videorestore.report.words import HARDLY_SEEN, counted, frames_in_words, noise_doubt
 
 Record = dict[str, Any]
 
@@ -72,8 +72,7 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if "model" in record:
         found.append(("model", str(record["model"])))
     if "noise_sd" in record:
-        doubt = not (record.get("noise") or {}).get("trustworthy", True)
-        found.append(("noise", f"sd {record['noise_sd']:.3g} of 255" + (", unsure" if doubt else "")))
+        found.append(("noise", f"sd {record['noise_sd']:.3g} of 255{noise_doubt(record)}"))
     test = record.get("self_test")
     if test:
         parts = []

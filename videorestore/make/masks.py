@@ -14,7 +14,7 @@ from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
-from videorestore.media.source import FrameIndex
+from videorestore.media.source import FrameIndex, Source
 
 if TYPE_CHECKING:
     from videorestore.detect.damage import Damage
@@ -210,6 +210,15 @@ def masked(masks: Mask, found: Sequence[Damage]) -> Masked:
     return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 
+def check_size(masks: Source, height: int, width: int) -> None:
+    """Refuse masks of another size than the clip's."""
+    if (masks.height, masks.width) != (height, width):
+        raise InputError(
+            f"the mask must be {width} x {height} like the clip, got {masks.width} x {masks.height}; "
+            "crop or resize the mask."
+        )
+
+
 def load_masks(
     path: str, *, span: tuple[int, int], n_frames: int | None, height: int, width: int
 ) -> ArrayMasks | FileMasks:
@@ -225,11 +234,7 @@ def load_masks(
         Frames of the clip; None where nobody has counted them.
     """
     with open_source(path) as source:
-        if (source.height, source.width) != (height, width):
-            raise InputError(
-                f"the mask must be {width} x {height} like the clip, got {source.width} x {source.height}; "
-                "crop or resize the mask."
-            )
+        check_size(source, height, width)
         marked = bytearray()
         whole = True
         only: Mask | None = None

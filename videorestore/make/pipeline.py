@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from videorestore import colour
-from videorestore.clip import FloatArray, Frame
+from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.beyond import beyond
 from videorestore.make.cost import (
     COPYING,
@@ -69,6 +69,8 @@ class Steps:
     noise : Noise or None
         None leaves the noise in.
     strength : float
+    keep_grain : float
+        Share of what denoising takes away that is given back.
     quality : {"fast", "default", "best"}
     gains : mapping from frame number to (gain, offset), or None
         Correction of flicker, before everything else.
@@ -82,6 +84,7 @@ class Steps:
     masks: MaskSource | None = None
     noise: Noise | None = None
     strength: float = 1.0
+    keep_grain: float = 0.0
     quality: Quality = "default"
     gains: Mapping[int, tuple[float, float]] | None = None
     brief: frozenset[int] = frozenset()
@@ -282,10 +285,13 @@ class Restoration:
         if not mended and not changed:
             return replace(_kept(like, slot), x=x)
         keep = None if changed or mask is None else ~mask
-        frame = colour.native(window.pixels[place], like, keep=keep)
+        picture = window.pixels[place]
+        sd = None if window.sd is None else window.sd[place]
+        if self.steps.keep_grain and self.steps.noise is not None:
+            picture, sd = self._with_grain(picture, sd, like, slot.source, mask)
+        frame = colour.native(picture, like, keep=keep)
         if lit and not mended and self.steps.noise is None and _equal(frame, like):
             return replace(_kept(like, slot), x=x)
-        sd = None if window.sd is None else window.sd[place]
         # Flicker is damage of the whole frame: its correction is no denoising.
         origin: Origin = "mended" if mended or self.steps.noise is None else "denoised"
         spots = window.spots[place] if window.spots else ()
@@ -293,6 +299,20 @@ class Restoration:
             frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, deflickered=lit,
             damage=spots,
         )  # fmt: skip
+
+    def _with_grain(
+        self, clean: FloatArray, sd: FloatArray | None, like: Frame, number: int, mask: Mask | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """A part of the noise given back, but where the pixels were damaged; its error is at most the sum of both."""
+        share = self.steps.keep_grain
+        gain, offset = (self.steps.gains or {}).get(number, STEADY)
+        noisy = colour.working(like) * np.float32(gain) + np.float32(offset)
+        given = np.isfinite(noisy) if mask is None else np.isfinite(noisy) & ~mask[..., None]
+        mixed = np.where(given, clean + share * (noisy - clean), clean).astype(np.float32)
+        if sd is None or self.steps.noise is None:
+            return mixed, sd
+        wider = (1 - share) * sd + share * self.steps.noise.level
+        return mixed, np.where(given, wider, sd).astype(np.float32)
 
     def _make_fresh(
         self, source: Source, window: Window, engine: Engine, piece: Piece, slots: list[Slot]

@@ -18,6 +18,12 @@ from videorestore.media.pixels import ffmpeg_name, layout_of, pipeable
 
 DEFAULT_CRF = 16
 _SMALLEST_HEVC = 16
+TRANSPORT = frozenset(
+    ("h264", "hevc", "mpeg2video", "mpeg1video", "aac", "ac3", "eac3", "mp2", "mp3", "dvb_subtitle")
+)
+"""What a transport stream holds; its muxer does not tell."""
+HDR = ("smpte2084", "arib-std-b67")
+"""Transfer functions of high dynamic range: PQ and HLG."""
 
 _NAMES = {
     "h264": "libx264",
@@ -147,7 +153,9 @@ def container_codecs(container: str) -> frozenset[str]:
     with av.open(os.devnull, "w", format=container) as output:
         codecs = set(output.supported_codecs)
     # AVI has no presentation times: codecs that reorder frames come back wrong.
-    return frozenset(codecs - {"h264", "hevc", "av1"} if container == "avi" else codecs)
+    if container == "avi":
+        codecs -= {"h264", "hevc", "av1"}
+    return TRANSPORT if container == "mpegts" else frozenset(codecs)
 
 
 def check_codec(container: str, options: SinkOptions) -> None:
@@ -252,6 +260,9 @@ def plan_encoding(
     options : SinkOptions
     """
     pixel = info.format
+    if info.transfer in HDR and not options.codec and suffix in (".mp4", ".mkv", ".mov"):
+        # Players take HDR for what it is in HEVC alone.
+        options = replace(options, codec="hevc" if min(height, width) >= _SMALLEST_HEVC else None)
     encoder = choose_encoder(suffix, pixel, height, width, options)
     formats = encoder_formats(encoder)
     notes: list[str] = []

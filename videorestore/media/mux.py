@@ -14,6 +14,7 @@ from typing import Any
 from videorestore.clip import ClipInfo
 from videorestore.errors import MediaWriteError
 from videorestore.media import probe, streams
+from videorestore.media.encode import container_codecs
 from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.outputs import OutputKind
 from videorestore.media.segments import Segment, packet_stamps
@@ -82,6 +83,8 @@ def time_base_for(times: Sequence[Fraction], container: str, fps: Fraction | Non
     """A unit in which all times are whole numbers, as far as the container allows."""
     if container in ("matroska", "webm"):
         return Fraction(1, 1000)
+    if container == "mpegts":
+        return Fraction(1, 90_000)
     units = 1
     for time in times:
         units = lcm(units, time.denominator)
@@ -252,13 +255,18 @@ def _add_companions(
     output.metadata.update(streams.kept_metadata(dict(source.metadata)))
     main.metadata.update(streams.kept_metadata(dict(source.streams[number].metadata)))
     chapters = streams.shifted_chapters(source, origin, span)
-    if chapters and kind.name == "avi":
-        muxed.losses.append(f"{len(chapters)} chapters: left out, avi has none; use .mkv")
+    if chapters and kind.name in ("avi", "mpegts"):
+        muxed.losses.append(f"{len(chapters)} chapters: left out, {kind.name} has none; use .mkv")
     elif chapters:
         output.set_chapters(chapters)
     copied: dict[int, Any] = {}
     feeds = []
-    for plan in streams.plan_companions(source, number, kind.name, set(output.supported_codecs)):
+    for plan in streams.plan_companions(
+        source,
+        number,
+        kind.name,
+        set(container_codecs(kind.name) if kind.name == "mpegts" else output.supported_codecs),
+    ):
         template = source.streams[plan.index]
         try:
             if plan.action == "attach":
@@ -292,11 +300,11 @@ def _add_companions(
             muxed.uncompressed.add(stream.index)
     if copied:
         feeds.insert(0, streams.PacketFeed(source, copied, origin, span))
-    if kind.name in ("matroska", "webm", "avi"):
+    if kind.name in ("matroska", "webm", "avi", "mpegts"):
         # These containers cannot store a time before zero; Matroska says by how much the sound leads instead.
         for feed in feeds:
             if span is None:
-                muxed.delays |= feed.lead_in(keep=kind.name != "avi")
+                muxed.delays |= feed.lead_in(keep=kind.name in ("matroska", "webm"))
             else:
                 feed.only_whole_packets()
     return feeds

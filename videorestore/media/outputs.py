@@ -18,7 +18,18 @@ CONTAINERS = {
     ".mkv": "matroska",
     ".webm": "webm",
     ".avi": "avi",
+    ".ts": "mpegts",
 }
+READ_ONLY = {
+    ".vob": ".mkv",
+    ".dv": ".mov",
+    ".mpg": ".mkv",
+    ".mpeg": ".mkv",
+    ".wmv": ".mkv",
+    ".flv": ".mp4",
+    ".mts": ".ts",
+}
+"""Containers that are read but not written, because what they hold cannot be kept exactly; and what serves instead."""
 _STILLS = {".gif": "gif", ".tif": "tiff", ".tiff": "tiff", ".npy": "npy"}
 
 
@@ -51,8 +62,13 @@ def kind_of(path: str) -> OutputKind:
         return OutputKind(name=CONTAINERS[suffix], suffix=".mp4" if suffix == ".m4v" else suffix, video=True)
     if suffix in _STILLS:
         return OutputKind(name=_STILLS[suffix], suffix=suffix, video=False)
+    if suffix in READ_ONLY:
+        raise InputError(
+            f"output must be of a kind that keeps what is made, {suffix} is read but not written; "
+            f"write {READ_ONLY[suffix]}, with --codec prores or ffv1 where it must be kept without loss."
+        )
     raise InputError(
-        f"output must end in .mp4 .mkv .mov .webm .avi .gif .tif .npy or / for a folder, got {path!r}; rename it."
+        f"output must end in .mp4 .m4v .mkv .mov .webm .avi .ts .gif .tif .npy or / for a folder, got {path!r}; rename it."
     )
 
 

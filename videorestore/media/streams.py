@@ -20,7 +20,14 @@ Action = Literal["copy", "convert", "attach", "leave"]
 
 # What muxers accept on paper but players do not find in an AVI file.
 _AVI_AUDIO = ("mp3", "mp2", "ac3", "aac", "pcm_s16le", "pcm_u8")
-_AUDIO_FORM = {"mp4": "aac", "mov": "aac", "matroska": "flac", "webm": "libopus", "avi": "libmp3lame"}
+_AUDIO_FORM = {
+    "mp4": "aac",
+    "mov": "aac",
+    "matroska": "flac",
+    "webm": "libopus",
+    "avi": "libmp3lame",
+    "mpegts": "aac",
+}
 _TEXT_FORM = {"mp4": "mov_text", "mov": "mov_text", "matroska": "subrip", "webm": "webvtt"}
 _TEXT = ("subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "text", "ttml", "microdvd", "sami", "subviewer")
 # Facts about the old file that would be wrong in the new one.
@@ -337,6 +344,8 @@ class PacketFeed:
                 return None
             if self._whole_packets and stream.type != "subtitle" and begin < self._span.start:
                 return None
+            if stream.type == "subtitle" and end > self._span.stop:
+                packet.duration = max(1, int((self._span.stop - begin) / tick))
             if stream.type == "subtitle" and begin < self._span.start:
                 late = round((self._span.start - begin) / tick)
                 packet.pts = stamp + late

@@ -36,6 +36,10 @@ def verify(part: str, muxed: Muxed, tick: Fraction) -> list[str]:
             video = container.streams.video[0]
             counts = dict.fromkeys(muxed.counts, 0)
             times, ends = _decode(container, video, counts)
+            if container.format.name == "mpegts" and times:
+                # The clock of a transport stream begins anywhere: what counts is the time since its first picture.
+                moved = muxed.times[0] - times[0]
+                times, ends = [t + moved for t in times], None if ends is None else ends + moved
     except (av.error.FFmpegError, OSError, ValueError, IndexError) as error:
         if isinstance(error, MediaWriteError):
             raise

@@ -24,7 +24,7 @@ from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.plan.assemble import decoding_losses, facts_of, rebase, renumber, span_of
 from videorestore.plan.scan import Scan
-from videorestore.plan.timeline import Gap, has_room, retimed, with_insertions
+from videorestore.plan.timeline import Gap, has_room, retimed, steady_rate, with_insertions
 from videorestore.request.verbs import InpaintOptions
 
 _MASK_SUFFIX = ".mask.png"
@@ -125,7 +125,9 @@ def plan_loose(
     taken = sorted((p.index, p.x, k) for k, p in enumerate(placed) if not p.refused)
     after = {k: good[min(max(index, 1), len(good)) - 1] for index, _, k in taken}
     gaps = _gaps(found, [after[k] for *_, k in taken])
-    slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+    slots = renumber(
+        with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
+    )
     if found.start:
         slots = rebase(slots, slots[0].time)
     new = [k for k, s in enumerate(slots) if s.source is None]

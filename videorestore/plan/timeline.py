@@ -50,14 +50,18 @@ def by_factor(times: Sequence[Fraction], durations: Sequence[Fraction], factor: 
     return _with_durations(out, out, afters, sources, times[last] + durations[last])
 
 
+def check_raised(own: Fraction | None, fps: Fraction | None) -> None:
+    """Refuse a rate below the clip's own, as far as both are known."""
+    if own is not None and fps is not None and fps < own:
+        raise InputError(
+            f"--fps must be at least the clip's own rate {float(own):g}, got {float(fps):g}; the rate is only raised."
+        )
+
+
 def by_rate(times: Sequence[Fraction], durations: Sequence[Fraction], fps: Fraction) -> tuple[Slot, ...]:
     """Slots on the even grid of a frame rate, from the first frame to the last."""
     n = len(times)
-    mean = (n - 1) / (times[-1] - times[0]) if n > 1 else fps
-    if fps < mean:
-        raise InputError(
-            f"--fps must be at least the clip's own rate {float(mean):g}, got {float(fps):g}; upsample only raises it."
-        )
+    check_raised((n - 1) / (times[-1] - times[0]) if n > 1 else fps, fps)
     out: list[Fraction] = []
     afters: list[int] = []
     sources: list[int | None] = []
@@ -89,6 +93,11 @@ def usual_step(times: Sequence[Fraction], durations: Sequence[Fraction]) -> Frac
     return steps[len(steps) // 2]
 
 
+def steady_rate(info: ClipInfo) -> Fraction | None:
+    """The rate of a clip whose times are even; None where they vary."""
+    return None if info.vfr else info.fps
+
+
 def has_room(times: Sequence[Fraction], durations: Sequence[Fraction], after: int, count: int) -> bool:
     """Whether the times show a hole behind ``after`` that ``count`` frames fit into."""
     if after + 1 >= len(times):
@@ -98,14 +107,18 @@ def has_room(times: Sequence[Fraction], durations: Sequence[Fraction], after: in
 
 
 def with_insertions(
-    times: Sequence[Fraction], durations: Sequence[Fraction], gaps: Sequence[Gap]
+    times: Sequence[Fraction],
+    durations: Sequence[Fraction],
+    gaps: Sequence[Gap],
+    fps: Fraction | None = None,
 ) -> tuple[Slot, ...]:
     """Slots of all source frames, with new ones in the gaps.
 
     Where the times have room, the new frames share it evenly. Where they have none, each new frame takes
-    the usual step and all that follows moves back.
+    the step of ``fps``, which a container may have rounded in the times, or without one the usual step, and all that
+    follows moves back.
     """
-    step = usual_step(times, durations)
+    step = 1 / fps if fps else usual_step(times, durations)
     wanted = {gap.after: gap for gap in gaps}
     out: list[Fraction] = []
     places: list[Fraction] = []

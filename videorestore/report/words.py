@@ -73,8 +73,7 @@ def tiles(record: Record) -> list[Tile]:
     if record.get("model"):
         found.append(("model", str(record["model"]), _why(record)))
     if record.get("noise_sd") is not None:
-        doubt = not (record.get("noise") or {}).get("trustworthy", True)
-        found.append(("noise", f"{record['noise_sd']:.3g}", "sd of 255" + (", unsure" if doubt else "")))
+        found.append(("noise", f"{record['noise_sd']:.3g}", "sd of 255" + noise_doubt(record)))
     test = record.get("self_test") or {}
     if "psnr" in test:
         found.append(
@@ -94,6 +93,15 @@ def tiles(record: Record) -> list[Tile]:
         memory = f"{record['peak_memory_mb']} MB at most" if "peak_memory_mb" in record else ""
         found.append(("took", _span(record["elapsed_s"]), memory))
     return found
+
+
+def noise_doubt(record: Record) -> str:
+    """What must be said beside a noise level that was not measured as it stands."""
+    if record.get("noise_measured") is not None:
+        return f", assumed: a codec hides a part, {record['noise_measured']:.3g} was measured"
+    noise = record.get("noise")
+    doubt = isinstance(noise, dict) and not noise.get("trustworthy", True)
+    return ", unsure" if doubt else ""
 
 
 def _compared(record: Record) -> list[Tile]:

@@ -150,8 +150,8 @@ class Telling:
     traceback: bool = option(False, Flag(), "show where an error came from", group="telling")
 
 
-def noise_options() -> tuple[Any, Any]:
-    """How much noise there is, and how much of it goes: ``sigma`` and ``strength``."""
+def noise_options() -> tuple[Any, Any, Any]:
+    """How much noise there is, and how much of it goes: ``sigma``, ``strength``, ``keep_grain``."""
     return (
         option(
             None,
@@ -159,5 +159,17 @@ def noise_options() -> tuple[Any, Any]:
             "standard deviation of the noise on the 0..255 scale; auto (default) estimates it",
             group="noise",
         ),
-        option(1.0, STRENGTH, "1 (default) is the posterior mean", group="noise"),
+        option(
+            1.0,
+            STRENGTH,
+            "how large the noise is taken to be, in times of what was found: 1 (default) is the posterior mean, less "
+            "leaves texture and noise, more smooths",
+            group="noise",
+        ),
+        option(
+            0.0,
+            Number(low=0, high=1, metavar="SHARE"),
+            "give back this share of what was removed, 0 (default) to 1: film keeps its grain",
+            group="noise",
+        ),
     )

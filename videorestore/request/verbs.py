@@ -55,6 +55,12 @@ class RestoreOptions(Common):
         "regenerate damaged pixels: dust, scratches, dropouts",
         group="steps",
     )
+    deflicker: Literal["auto", "off"] = option(
+        "auto",
+        words("auto", "off"),
+        "bring brightness that flickers back to its smooth course",
+        group="steps",
+    )
     factor: Fraction | None = option(
         None, ratio(), "also raise the frame rate to K times as many frames, any rational >= 1", group="steps"
     )
@@ -63,6 +69,7 @@ class RestoreOptions(Common):
     )
     sigma: float | None = noise_options()[0]
     strength: float = noise_options()[1]
+    keep_grain: float = noise_options()[2]
 
     def __post_init__(self) -> None:
         if self.factor is not None and self.fps is not None:
@@ -90,6 +97,7 @@ class DenoiseOptions(Common):
 
     sigma: float | None = noise_options()[0]
     strength: float = noise_options()[1]
+    keep_grain: float = noise_options()[2]
 
 
 @verb(

@@ -22,15 +22,18 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
     if len(lost) == found.stop - found.start:
         lost = frozenset()
     choice = choose(source, found, options, "denoise", noise, progress)
-    idle = options.strength == 0 or noise.sd <= 0
+    idle = options.strength == 0 or options.keep_grain == 1 or noise.sd <= 0
     steps = Steps(
         slots=identity_slots(found),
         noise=None if idle else noise,
         strength=options.strength,
+        keep_grain=options.keep_grain,
         quality=options.quality,
         untouched=lost,
     )
     findings: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
     if options.sigma is not None:
         findings["noise"] = None  # stated, not estimated
+    elif found.noise.assumed is not None:
+        findings["noise_measured"] = round(found.noise.sd, 3)
     return assemble("denoise", source, found, steps, options, choice, budget, findings)

@@ -13,7 +13,7 @@ from videorestore.plan.choose import choose
 from videorestore.plan.gaps import resolve_insertions, time_gaps
 from videorestore.plan.moments import Place, frames_named, places_named
 from videorestore.plan.scan import Scan, index_for, scan
-from videorestore.plan.timeline import Gap, with_insertions
+from videorestore.plan.timeline import Gap, steady_rate, with_insertions
 from videorestore.request.verbs import FillOptions
 
 
@@ -32,7 +32,9 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
     gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
 
     def planned(missing: frozenset[int], gaps: tuple[Gap, ...], refused: tuple[str, ...]) -> Restoration:
-        slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+        slots = renumber(
+            with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
+        )
         steps = Steps(slots=slots, missing=missing, untouched=found.lost - missing, quality=options.quality)
         findings: dict[str, Any] = {"inserted": inserted} if inserted else {}
         return assemble("fill", source, found, steps, options, choice, budget, findings, (*losses, *refused))

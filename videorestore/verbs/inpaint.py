@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from videorestore.errors import InputError
-from videorestore.make.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, load_masks
+from videorestore.make.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, check_size, load_masks
 from videorestore.make.pipeline import Steps
 from videorestore.make.work import Progress, Work, silent
+from videorestore.media import open_source
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
@@ -21,6 +22,8 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
     """Plan ``inpaint``: masks, model, pieces; or the places of loose frames."""
     if options.loose is not None and options.mask is not None:
         raise InputError("--loose and --mask are two jobs, got both; run inpaint twice, --mask first.")
+    if options.loose is None:
+        check_mask(source, options.mask)
     found = scan(source, options.span, progress)
     if options.loose is not None:
         from videorestore.plan.loose import plan_loose
@@ -32,14 +35,29 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
     return assemble("inpaint", source, found, steps, options, choice, budget)
 
 
-def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
-    """The masks as the option says; without one, NaN marks missing pixels."""
-    n = len(found.index)
+def check_mask(source: Source, mask: Any) -> None:
+    """Refuse a mask that is not there or does not fit, before the clip is looked through."""
     if mask is None:
         if source.info.format.depth != 32:
             raise InputError(
                 "inpaint must know which pixels are missing, got no --mask; give a mask, --mask auto, or an array with NaN."
             )
+    elif not isinstance(mask, str):
+        shape = np.shape(mask)
+        if len(shape) not in (2, 3) or shape[-2:] != (source.height, source.width):
+            raise InputError(
+                f"mask must have shape ({source.height}, {source.width}) or (n, {source.height}, {source.width}) like the "
+                f"clip, got {shape}; crop or resize the mask."
+            )
+    elif mask != "auto":
+        with open_source(mask) as masks:
+            check_size(masks, source.height, source.width)
+
+
+def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
+    """The masks as the option says; without one, NaN marks missing pixels."""
+    n = len(found.index)
+    if mask is None:
         if not any(np.isfinite(read_pixels(source, i, i + 1)).any() for i in range(found.start, found.stop)):
             raise InputError(
                 "the array must leave pixels to work from, everything is NaN; NaN marks missing pixels."
@@ -56,10 +74,9 @@ def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
             width=source.width,
         )
     bits = np.asarray(mask).astype(bool)
-    shapes = [(source.height, source.width), (n, source.height, source.width)]
-    if bits.shape not in shapes:
+    if bits.ndim == 3 and len(bits) != n:
         raise InputError(
-            f"mask must have shape {shapes[0]} or {shapes[1]} like the clip, got {bits.shape}; crop or resize the mask."
+            f"there must be one mask for each of the {n} frames, got {len(bits)}; give one for all or n."
         )
     if bits.all():
         raise InputError(

@@ -105,6 +105,12 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     findings: dict[str, Any] = {"model": "curve", "order": list(order), "closed": bool(found.closed)}
     if refused:
         findings["refused"] = [_name(source, i) for i in refused]
+    if options.first is not None and order[0] != options.first:
+        at = order.index(options.first)
+        findings["plan"] = [
+            f"frame {options.first} stands at place {at}, not first: {at} frames fit between it and the nearer end; "
+            "an open order is only turned round, never cut"
+        ]
     losses = tuple(f"frame {_name(source, i)} belongs to no place and was left out" for i in refused)
     return Reordering(
         verb="reorder",

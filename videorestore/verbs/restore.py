@@ -13,7 +13,7 @@ from videorestore.plan.dirt import dirt
 from videorestore.plan.findings import holes, jumps
 from videorestore.plan.gaps import resolve_insertions
 from videorestore.plan.scan import Scan, scan
-from videorestore.plan.timeline import with_insertions
+from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
@@ -31,6 +31,7 @@ SHORTEST = 4
 
 def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
+    check_raised(source.info.fps, options.fps)
     found = scan(source, options.span, progress)
     notes: list[str] = []
     missing = frames_to_fill(found, options, notes)
@@ -56,10 +57,12 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     else:
         insertions = holes(found) if options.fill == "auto" else ()
         gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
-        slots = renumber(with_insertions(found.times, found.durations, gaps), found.start)
+        slots = renumber(
+            with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
+        )
         if inserted:
             notes.append(f"fill: {sum(e['count'] for e in inserted)} frames are absent from the times")
-    gains = flicker_to_remove(found, missing, notes)
+    gains = flicker_to_remove(found, missing, notes) if options.deflicker == "auto" else None
     steps = Steps(
         slots=slots,
         missing=missing,
@@ -67,6 +70,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         masks=masks,
         noise=noise,
         strength=options.strength,
+        keep_grain=options.keep_grain,
         quality=options.quality,
         gains=gains,
         brief=brief,

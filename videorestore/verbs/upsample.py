@@ -9,11 +9,13 @@ from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.scan import scan
+from videorestore.plan.timeline import check_raised
 from videorestore.request.verbs import UpsampleOptions
 
 
 def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:
     """Plan ``upsample``: output times, model, pieces."""
+    check_raised(source.info.fps, options.fps)
     # Without denoising the noise only widens the intervals of the self-test.
     found = scan(source, options.span, progress, brief=options.denoise != "on")
     if found.stop - found.start < 2:
