@@ -6,6 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
+from videorestore.cli import pipes
 from videorestore.cli.console import Console
 from videorestore.cli.environment import Environment
 from videorestore.cli.parser import Command
@@ -28,16 +29,16 @@ def perform(command: Command, environment: Environment, console: Console) -> Exi
     -------
     ExitStatus
     """
-    source = environment.path(command.input)
-    output = None if command.output is None else environment.path(command.output)
-    options = _resolved(command.options, environment)
-    _check(source, output, options)
-    # Everything heavy is imported behind this line; wrong usage has been found before it.
-    from videorestore.run import perform as work
+    pipes.check(command)
+    with pipes.places(command, environment) as (source, output, given):
+        options = _resolved(given, environment)
+        _check(source, output, options)
+        # Everything heavy is imported behind this line; wrong usage has been found before it.
+        from videorestore.run import perform as work
 
-    if command.telling.verbose and not command.telling.quiet:
-        console.note(f"options: {options}")
-    outcome = work(command.verb, source, output, options, console.progress)
+        if command.telling.verbose and not command.telling.quiet:
+            console.note(f"options: {options}")
+        outcome = work(command.verb, source, output, options, console.progress)
     console.close()
     record = _named(outcome.record, command, outcome.losses)
     for loss in outcome.losses:
@@ -47,7 +48,9 @@ def perform(command: Command, environment: Environment, console: Console) -> Exi
     elif not command.telling.quiet or not command.output:
         from videorestore.cli.summary import summary
 
-        tell(environment.stdout, summary(command.verb, record, verbose=command.telling.verbose))
+        # Where the picture itself goes to stdout, words go to stderr.
+        stream = environment.stderr if command.output == pipes.PIPE else environment.stdout
+        tell(stream, summary(command.verb, record, verbose=command.telling.verbose))
     return ExitStatus.LOSSES if outcome.losses else ExitStatus.DONE
 
 

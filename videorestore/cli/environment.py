@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,8 @@ class Environment:
     Attributes
     ----------
     stdout, stderr : TextIO
+    stdin : BinaryIO or None
+        Read only where INPUT is ``-``.
     stdout_is_terminal, stderr_is_terminal : bool
     cwd : str or None
         Folder that names are relative to; None is the process's own.
@@ -26,6 +28,7 @@ class Environment:
 
     stdout: TextIO
     stderr: TextIO
+    stdin: BinaryIO | None = None
     stdout_is_terminal: bool = False
     stderr_is_terminal: bool = False
     cwd: str | None = None
@@ -38,6 +41,7 @@ class Environment:
         return cls(
             stdout=out,
             stderr=err,
+            stdin=None if sys.stdin is None else sys.stdin.buffer,
             stdout_is_terminal=out.isatty(),
             stderr_is_terminal=err.isatty(),
             variables=os.environ,

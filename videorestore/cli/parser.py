@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from videorestore import __version__
 from videorestore.cli.arguments import add_options
+from videorestore.cli.settings import dump, load
 from videorestore.cli.status import UsageError
-from videorestore.errors import InputError
-from videorestore.request import TABLE, VERBS, Telling, Verb
+from videorestore.errors import InputError, OutputExistsError
+from videorestore.request import TABLE, VERBS, Settings, Telling, Verb
 from videorestore.request.declare import complete
 
 SHELLS = ("bash", "zsh", "fish")
@@ -27,6 +28,8 @@ class Command:
     verb : str
     input : str
     output : str or None
+    inputs : tuple of str
+        All of them, where there are several.
     options : object
         The verb's dataclass of `videorestore.request.verbs`.
     telling : Telling
@@ -37,6 +40,7 @@ class Command:
     output: str | None
     options: Any
     telling: Telling
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +78,15 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=_width())
 
 
-def parse(args: Sequence[str]) -> Command | Answer:
+def parse(args: Sequence[str], place: Callable[[str], str] = str) -> Command | Answer:
     """Read a command line.
 
     Parameters
     ----------
     args : sequence of str
         Without the program's name.
+    place : callable
+        Gives the path under which a settings file is opened.
 
     Returns
     -------
@@ -106,11 +112,13 @@ def parse(args: Sequence[str]) -> Command | Answer:
         return _completion(first, args[1:])
     if first not in VERBS:
         raise UsageError(_unknown(first, args))
-    return _parse_verb(first, list(args[1:]))
+    rest = list(args[1:])
+    written = _write_settings(first, rest, place) if "--write-config" in " ".join(rest) else None
+    return written or _parse_verb(first, rest, place)
 
 
-def build(name: str) -> Parser:
-    """The parser of one verb."""
+def build(name: str, *, raw: bool = False) -> Parser:
+    """The parser of one verb; ``raw`` leaves values as they are written."""
     verb = TABLE[name]
     parser = Parser(
         prog=f"videorestore {name}",
@@ -121,7 +129,7 @@ def build(name: str) -> Parser:
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    add_options(parser, verb)
+    add_options(parser, verb, raw=raw)
     return parser
 
 
@@ -138,7 +146,8 @@ def overview() -> str:
         *(f"  {name:<{width}}  {TABLE[name].summary}" for name in VERBS),
         "",
         "INPUT is a video file, an animated GIF, a folder of images, a multi-page TIFF or a .npy array.",
-        "OUTPUT is chosen by its name: .mp4 .mkv .mov .webm .avi .gif, folder/ (PNG), .tif, .npy.",
+        "OUTPUT is chosen by its name: .mp4 .mkv .mov .webm .avi .ts .gif, folder/ (PNG), .tif, .npy.",
+        "Several INPUTs go into one folder/. A - stands for y4m from or to a pipe.",
         "",
         "options:",
         "  -h, --help            this text; 'videorestore VERB --help' has the options and examples of a verb",
@@ -154,27 +163,67 @@ def overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse_verb(name: str, args: list[str]) -> Command | Answer:
+def _parse_verb(name: str, args: list[str], place: Callable[[str], str]) -> Command | Answer:
     parser = build(name)
+    writes = TABLE[name].writes
     try:
         found, extra = parser.parse_known_args(_glue(args, parser))
     except _Shown as shown:
         return Answer(shown.text)
-    if extra:
+    if extra and (not writes or any(word.startswith("-") and word != "-" for word in extra)):
         raise UsageError(_unexpected(extra, parser))
     given = vars(found)
+    chosen = Settings(**{key: given.pop(key) for key in Settings.__dataclass_fields__ if key in given})
+    if chosen.config is not None:
+        given = {**load(chosen.config, place(chosen.config), name), **given}
     telling = Telling(**{key: given.pop(key) for key in Telling.__dataclass_fields__ if key in given})
     source, output = given.pop("input"), given.pop("output", None)
-    for name_ in (source, output):
+    for name_ in (source, output, *extra):
         if name_ == "":
             raise UsageError("a file name must not be empty, got ''; check the variable that it came from.")
     if TABLE[name].writes and output is None:
         raise UsageError(f"-o OUTPUT must be given, got none; write videorestore {name} {source} -o OUTPUT.")
+    if extra and not (str(output).endswith(("/", os.sep)) or os.path.isdir(place(str(output)))):
+        raise UsageError(
+            f"-o must name a folder when there are {1 + len(extra)} inputs, got {output}; end it with a slash, "
+            "and quote names with spaces."
+        )
     try:
         options = complete(TABLE[name].options, given)
     except InputError as error:
         raise UsageError(str(error)) from error
-    return Command(verb=name, input=source, output=output, options=options, telling=telling)
+    return Command(
+        verb=name, input=source, output=output, options=options, telling=telling, inputs=(source, *extra)
+    )
+
+
+def _write_settings(name: str, args: list[str], place: Callable[[str], str]) -> Answer | None:
+    """Write what is given into a settings file, where that is asked for; nothing else is done then."""
+    parser = build(name, raw=True)
+    for action in parser._actions:
+        if not action.option_strings:
+            action.nargs = "*"
+    try:
+        found, extra = parser.parse_known_args(_glue(args, parser))
+    except (_Shown, UsageError):
+        return None
+    given = vars(found)
+    target = given.pop("write_config", None)
+    if target is None or any(word.startswith("-") for word in extra):
+        return None
+    given = {key: value for key, value in given.items() if key not in ("input", "output", "other", "config")}
+    try:
+        with open(place(target), "x", encoding="utf-8") as file:
+            file.write(dump(name, given))
+    except FileExistsError as error:
+        raise OutputExistsError(
+            f"--write-config must name a new file, got {target}, which exists; choose another name."
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"--write-config must name a file that can be written, got {target} ({error.strerror}); choose another."
+        ) from error
+    return Answer(f"{target}: give it back with videorestore {name} INPUT ... --config {target}\n")
 
 
 def _glue(args: list[str], parser: Parser) -> list[str]:

@@ -27,7 +27,7 @@ def main(args: Sequence[str], environment: Environment) -> ExitStatus:
     """
     console = Console(environment, progress="none")
     try:
-        command = parse(args)
+        command = parse(args, environment.path)
         if isinstance(command, Answer):
             tell(environment.stdout, command.text)
             return ExitStatus.DONE
@@ -35,6 +35,10 @@ def main(args: Sequence[str], environment: Environment) -> ExitStatus:
 
         telling = command.telling
         console = Console(environment, progress=telling.progress, quiet=telling.quiet)
+        if len(command.inputs) > 1:
+            from videorestore.cli.several import perform_all
+
+            return perform_all(command, environment, console, perform, _message)
         return perform(command, environment, console)
     except (Exception, KeyboardInterrupt, Terminated) as error:
         console.close()

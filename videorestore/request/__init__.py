@@ -3,7 +3,7 @@
 Nothing heavy is imported here: help and wrong usage must not wait for it.
 """
 
-from videorestore.request.common import Common, Model, Quality, Reading, Switch, Telling
+from videorestore.request.common import Common, Model, Quality, Reading, Settings, Switch, Telling
 from videorestore.request.declare import TABLE, Verb
 from videorestore.request.values import Insertion, Span
 from videorestore.request.verbs import VERBS
@@ -16,6 +16,7 @@ __all__ = [
     "Model",
     "Quality",
     "Reading",
+    "Settings",
     "Span",
     "Switch",
     "Telling",

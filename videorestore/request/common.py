@@ -133,6 +133,24 @@ class Common(Reading):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Files with options."""
+
+    config: str | None = option(
+        None,
+        File(metavar="FILE.toml"),
+        "take options from this file; those of the command line come first",
+        group="settings",
+    )
+    write_config: str | None = option(
+        None,
+        File(metavar="FILE.toml"),
+        "write the options given here into a new file for --config, and do nothing else",
+        group="settings",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
     """What the user of the command line hears, and where."""
 
