@@ -181,6 +181,9 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(("chapters", str(len(chapters) if isinstance(chapters, list) else chapters)))
     if record.get("cuts"):
         facts.append(("cuts", f"{len(record['cuts'])}, new shots begin at {frames_in_words(record['cuts'])}"))
+    fields = record.get("fields") or {}
+    if fields.get("kind") not in (None, "progressive") or record.get("interlaced"):
+        facts.append(("fields", _fields(fields)))
     noise = record.get("noise_sd")
     if noise is not None and noise < HARDLY_SEEN:
         facts.append(
@@ -204,6 +207,20 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     return facts
 
 
+def _fields(fields: Record) -> str:
+    """What the lines of the frames are: pictures, or fields of two times."""
+    words = {
+        "progressive": "every frame is one picture",
+        "interlaced": "interlaced: every frame holds two fields of different times",
+        "telecined": "film in fields: the film's own frames can be had back",
+        "mixed": "some shots are interlaced, others are not",
+    }
+    order = {"tff": ", top field first", "bff": ", bottom field first"}.get(str(fields.get("order")), "")
+    pulldown = f", pulldown {fields['pulldown']}" if fields.get("pulldown") else ""
+    sure = f" (probability {fields.get('probability', 0.0):.2f})"
+    return words.get(str(fields.get("kind")), "not looked at") + order + pulldown + sure
+
+
 def _curve_in_words(score: float) -> str:
     if score > 0.9:
         return "the clip lies on a curve"
@@ -223,7 +240,7 @@ def _picture(record: Record) -> str:
     if record.get("sar") not in (None, "1:1", "1/1"):
         parts.append(f"sample aspect ratio {record['sar']}")
     if record.get("interlaced"):
-        parts.append("interlaced")
+        parts.append("flagged as interlaced")
     return ", ".join(parts)
 
 

@@ -335,8 +335,6 @@ class VideoSource(Source):
             log.losses.append(f"{len(corrupt)} of {len(times)} frames are corrupt: {shown}")
         if clock.repaired:
             log.notes.append(f"{clock.repaired} frame times did not increase and were moved")
-        if self._info.extra["interlaced"]:
-            log.notes.append("the frames are interlaced; both fields are treated as one picture")
         if self._changes:
             log.notes.append(
                 "the size or format changes on the way; all frames are brought to the first one's"

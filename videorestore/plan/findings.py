@@ -42,7 +42,7 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
     Returns
     -------
     dict
-        ``noise_sd``, ``noise_interval``, ``noise``, ``cuts``, ``fades``, ``duplicates``, ``black``, ``corrupt``,
+        ``noise_sd``, ``noise_interval``, ``noise``, ``fields``, ``cuts``, ``fades``, ``duplicates``, ``black``, ``corrupt``,
         ``dropped``, ``damage``, ``flicker``, ``curve``.
     """
     seen = scan(source, span, progress)
@@ -57,6 +57,7 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
             "trustworthy": noise.trustworthy,
             "through_codec": noise.codec,
         },
+        "fields": seen.fields.record(),
         "cuts": sorted(survey.cuts),
         "duplicates": sorted(survey.duplicates),
         "black": sorted(survey.black),

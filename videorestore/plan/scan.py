@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame
 from videorestore.detect.cuts import with_gaps
+from videorestore.detect.fields import Fields, direction, judge_shots, luma_plane
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
 from videorestore.detect.noise import estimate_noise
@@ -57,6 +59,8 @@ class Scan:
         Frame numbers in it are the source's.
     noise : Noise
     shots : tuple of (start, stop)
+    fields : Fields
+        Whether the frames are pictures or pairs of fields, shot by shot.
     """
 
     index: FrameIndex
@@ -65,6 +69,7 @@ class Scan:
     survey: Survey
     noise: Noise
     shots: tuple[Shot, ...]
+    fields: Fields = field(default_factory=Fields)
 
     @property
     def sure_noise_sd(self) -> float:
@@ -172,7 +177,7 @@ def scan(
         The noise need not be known well.
     """
     if span is None:
-        measures = _look(source.frames(), without, progress, expected_frames(source))
+        measures, combs = _look(source.frames(), without, progress, expected_frames(source))
         index = source.index()
         if len(index) == 0:
             raise InputError(
@@ -180,19 +185,20 @@ def scan(
             )
         if index.careful or len(measures) != len(index):
             # A damaged file: what was decoded before the damage showed need not be what comes by the index.
-            measures = _look(source.frames(), without, progress, len(index))
+            measures, combs = _look(source.frames(), without, progress, len(index))
         start, stop = 0, len(index)
     else:
         progress("counting frames", 0, 0)
         index = index_for(source, span)
         start, stop = resolve_span(span, index)
-        measures = _look(source.frames(start, stop), without, progress, stop - start)
+        measures, combs = _look(source.frames(start, stop), without, progress, stop - start)
     found = _shifted(judge(measures, index.times[start:stop]), start)
     gone = without | {i for i in range(start, stop) if index.statuses[i] != "good"}
     found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
     shots = shots_between(found.cuts, start, stop)
     silence = Noise(sd=0.0)
-    seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots)
+    fields = judge_shots(combs, shots, start)
+    seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots, fields=fields)
     progress("measuring the noise", 0, 1)
     noise = measure_noise(source, shots, seen.void, brief=brief)
     progress("measuring the noise", 1, 1)
@@ -205,18 +211,30 @@ def expected_frames(source: Source) -> int:
     return round(float(seconds) * float(source.info.fps)) if seconds and source.info.fps else 0
 
 
-def _look(frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int) -> Measures:
-    """Measures of all frames; those that are known to be bad show as a repeat and cannot be taken for a cut."""
+def _look(
+    frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int
+) -> tuple[Measures, NDArray[np.float64]]:
+    """Measures of all frames, and which way their fields comb, ``(n - 1, 3)``.
+
+    Those that are known to be bad show as a repeat and cannot be taken for a cut.
+    """
+    combs: list[NDArray[np.float64]] = []
 
     def pictures() -> Iterator[FloatArray]:
         last: FloatArray | None = None
+        before: FloatArray | None = None
         for k, frame in enumerate(frames):
             progress("looking for cuts and bad frames", k, total)
-            if last is None or (frame.status == "good" and frame.index not in without):
+            good = frame.status == "good" and frame.index not in without
+            luma = luma_plane(frame) if good else None
+            if k:
+                combs.append(np.zeros(3) if luma is None or before is None else direction(before, luma))
+            before = luma
+            if last is None or good:
                 last = brightness(small_picture(frame, THUMBNAIL))
             yield last
 
-    return measured(pictures())
+    return measured(pictures()), np.array(combs).reshape(-1, 3)
 
 
 def _shifted(found: Survey, by: int) -> Survey:

@@ -1,0 +1,98 @@
+"""Fields told from pictures: planted rhythms are found, and what is progressive is left in peace."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from videorestore.detect.fields import WAYS, Fields, Verdict, comb_energy, directions, judge_shot, judge_shots
+
+HEIGHT, WIDTH = 96, 128
+
+
+def scene(count: int, *, speed: float = 1.3, seed: int = 0) -> np.ndarray:
+    """A texture ``(count, h, w)`` that moves along a slanted line, one step a picture."""
+    rng = np.random.default_rng(seed)
+    base = cv2.GaussianBlur(rng.uniform(0, 255, (HEIGHT * 2, WIDTH * 2)).astype(np.float32), (0, 0), 1.6)
+    base = (base - base.mean()) * 4 + 128
+    moved = [
+        cv2.warpAffine(base, np.float32([[1, 0, -speed * k], [0, 1, -0.4 * speed * k]]), (WIDTH, HEIGHT))
+        for k in range(count)
+    ]
+    return np.clip(np.stack(moved), 0, 255).astype(np.float32)
+
+
+def weave(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    """A frame with the even lines of one picture and the odd lines of another."""
+    frame = top.copy()
+    frame[1::2] = bottom[1::2]
+    return frame
+
+
+def stored(pictures: np.ndarray, way: int, frames: int) -> list[np.ndarray]:
+    """Pictures as fields in one of the `WAYS`."""
+    chosen = WAYS[way]
+    rows = []
+    for n in range(frames):
+        turn, phase = divmod(n, chosen.period)
+        shift = turn * chosen.step
+        rows.append(weave(pictures[chosen.tops[phase] + shift], pictures[chosen.bottoms[phase] + shift]))
+    return rows
+
+
+@pytest.mark.parametrize("noise", [0.0, 8.0])
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_planted_rhythms_are_found(way: int, noise: float) -> None:
+    rng = np.random.default_rng(way)
+    frames = [f + rng.normal(0, noise, f.shape).astype(np.float32) for f in stored(scene(50), way, 15)]
+    found = judge_shot(directions(frames))
+    wanted = WAYS[way]
+    assert (found.kind, found.order, found.pulldown) == (wanted.kind, wanted.order, wanted.pulldown)
+    assert found.probability > 0.9
+
+
+def test_a_broken_rhythm_is_still_pulldown() -> None:
+    frames = stored(scene(60), 5, 40)
+    found = judge_shot(directions(frames[:13] + frames[16:29] + frames[30:]))
+    assert (found.kind, found.pulldown) == ("telecined", "3:2")
+
+
+def test_what_rests_cannot_be_told() -> None:
+    still = scene(1)[0]
+    rng = np.random.default_rng(3)
+    frames = [still + rng.normal(0, 5, still.shape).astype(np.float32) for _ in range(12)]
+    assert judge_shot(directions(frames)).kind == "unknown"
+    assert judge_shot(directions([still] * 12)).kind == "unknown"
+
+
+def test_progressive_stripes_and_twos_are_not_interlaced() -> None:
+    pictures = scene(24)
+    pictures[:, 20:60:2, 20:100] = 255.0  # lines of one pixel over what moves
+    assert judge_shot(directions(list(pictures[:16]))).kind == "progressive"
+    on_twos = [pictures[k // 2] for k in range(24)]
+    assert judge_shot(directions(on_twos)).kind == "progressive"
+
+
+def test_the_clip_is_what_most_of_it_is() -> None:
+    video, film = stored(scene(50), 1, 15), list(scene(12, seed=4))
+    found = judge_shots(directions(video + film), [(0, 15), (15, 27)])
+    assert [v.kind for _, v in found.shots] == ["interlaced", "progressive"]
+    assert found.record()["kind"] == "mixed" and found.record()["order"] == "tff"
+    assert not found.progressive and found.whole.kind == "interlaced"
+    unknown = Fields(shots=(((0, 9), Verdict(kind="unknown", probability=0.6)),))
+    assert unknown.progressive and unknown.record()["kind"] == "progressive"
+
+
+@pytest.mark.kernel
+def test_comb_energy_is_that_of_the_woven_frames() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.uniform(0, 255, (2, 32, 16)).astype(np.float32)
+    energy = np.zeros((2, 1, 3), np.float32)
+    comb_energy(first, second, np.array([0]), energy)
+    woven = first, weave(second, first), weave(first, second)
+    for k, frame in enumerate(woven):
+        sums = frame[:-4] + frame[4:] + 4 * frame[2:-2] - 3 * (frame[1:-3] + frame[3:-1])
+        wanted = np.square(sums / 6)
+        assert energy[0, 0, k] == pytest.approx(wanted[:14].mean(), rel=1e-4)
+        assert energy[1, 0, k] == pytest.approx(wanted[14:].mean(), rel=1e-4)
