@@ -1,7 +1,11 @@
+from fractions import Fraction
+from itertools import accumulate
+
 import numpy as np
 import pytest
 
-from videorestore.detect.frames import gaps, survey
+from videorestore.detect.dropped import grid_steps
+from videorestore.detect.frames import survey
 
 
 def glide(n=40, speed=2.0, seed=1, height=72, width=96, wander=0.0):
@@ -129,12 +133,58 @@ def test_a_shaking_camera_drops_nothing():
     assert survey(glide(45, speed=0.5, wander=1.5)).dropped == ()
 
 
-def test_gaps_in_the_times_are_counted_but_not_where_the_rate_varies():
-    times = np.arange(30) / 25
-    times[10:] += 2 / 25
-    assert [(one.after, one.count) for one in gaps(list(times))] == [(9, 2)]
-    uneven = np.cumsum(np.random.default_rng(1).uniform(0.02, 0.08, 30))
-    assert gaps(list(uneven)) == []
+def stamped(steps, unit=Fraction(1, 25)):
+    """Times that are so many units apart."""
+    return list(accumulate([Fraction(0), *(unit * step for step in steps)]))
+
+
+@pytest.mark.parametrize("sd", [0, 10])
+def test_frames_are_lost_where_the_times_have_a_hole_and_the_picture_jumps_as_far(sd):
+    frames = np.delete(glide(30, speed=1.5), [10, 11, 20], axis=0)
+    steps = [1] * 26
+    steps[9], steps[17] = 3, 2
+    found = survey(noisy(frames, sd), stamped(steps))
+    assert [(one.after, one.count) for one in found.holes] == [(9, 2), (17, 1)]
+    assert all(one.probability > 0.9 for one in found.holes)
+    assert found.dropped == ()
+
+
+def test_a_hole_in_the_times_without_a_jump_is_hardly_a_loss():
+    steps = [1] * 26
+    steps[9], steps[17] = 3, 241
+    found = survey(noisy(glide(27, speed=1.5), 3), stamped(steps))
+    assert [(one.after, one.count) for one in found.holes] == [(9, 2), (17, 240)]
+    assert all(one.probability < 0.1 for one in found.holes)
+
+
+def test_where_nothing_moves_a_hole_is_as_likely_a_pause():
+    steps = [1] * 26
+    steps[9] = 3
+    still = np.repeat(glide(1), 27, axis=0)
+    for sd in (0, 3):
+        assert [one.probability for one in survey(noisy(still, sd), stamped(steps)).holes] == [0.5]
+
+
+def test_a_long_pause_is_no_loss_whatever_moved_meanwhile():
+    frames = np.delete(glide(30, speed=1.5), [10, 11], axis=0)
+    steps = [1] * 27
+    steps[9] = 242
+    found = survey(noisy(frames, 3), stamped(steps))
+    assert found.holes == found.dropped == ()
+
+
+def test_a_camera_that_sets_its_own_pace_has_no_holes():
+    uneven = [Fraction(int(1000 * t), 1000) for t in np.random.default_rng(1).uniform(0.9, 1.1, 29)]
+    assert grid_steps(stamped(uneven)) is None
+    uneven[7] = Fraction(2)
+    assert survey(glide(30, speed=1.5), stamped(uneven)).holes == ()
+
+
+def test_stamps_in_milliseconds_lie_on_the_grid_of_any_rate():
+    places = [0, 1, 2, 3, 4, 6, *range(7, 40)]
+    times = [Fraction(round(1000 * place / 187), 1000) for place in places]
+    steps = grid_steps(times)
+    assert steps is not None and steps[4] == 2 and sum(steps) == 39
 
 
 def test_flicker_is_measured_and_its_gains_take_it_away():

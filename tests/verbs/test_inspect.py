@@ -14,7 +14,8 @@ import pytest
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import open_source
-from videorestore.plan.findings import dropped, holes
+from videorestore.plan.findings import dropped
+from videorestore.plan.gaps import time_gaps
 from videorestore.plan.scan import scan
 from videorestore.report.words import findings
 from videorestore.request import Span
@@ -74,11 +75,12 @@ def test_flicker_is_said_on_the_scale_of_the_pixels() -> None:
 @pytest.mark.parametrize(("policy", "count"), [("pts", 1), ("dts", 0)])
 def test_only_presentation_times_tell_of_lost_frames(policy: str, count: int) -> None:
     times = tuple(Fraction(k + (k > 5), 25) for k in range(12))
-    clip = Clip(frames=moving(), times=times, info=ClipInfo(format=PixelFormat(model="rgb")))
+    frames = np.delete(moving(13), 6, axis=0)
+    clip = Clip(frames=frames, times=times, info=ClipInfo(format=PixelFormat(model="rgb")))
     with open_source(clip) as source:
         seen = scan(source, None)
         seen = replace(seen, index=replace(seen.index, policy=policy))
-        assert len(holes(seen)) == len(dropped(seen)) == count
+        assert len(time_gaps(seen)) == len(dropped(seen)) == count
 
 
 def test_a_gap_in_the_numbers_is_a_missing_frame(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.detect.cuts import find_cuts, find_fades, with_gaps
-from videorestore.detect.dropped import Dropped, find_dropped
+from videorestore.detect.dropped import Dropped, find_dropped, find_holes
 from videorestore.detect.flicker import find_flicker
 from videorestore.detect.measures import LAGS, Measures, measure
 
@@ -28,6 +28,7 @@ _EMPTY, _PART = 1.0, 0.15  # levels within a block that shows nothing; share of 
 _GLARE = 245.0
 _STROBE = 0.4  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
+_PAUSE = 1.5  # usual steps
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
 
@@ -54,7 +55,9 @@ class Survey:
     worthless : tuple of int
         What ``fill`` should regenerate: garbage, frozen frames, and black ones that interrupt a shot.
     dropped : tuple of Dropped
-        Frames missing without a gap in the times, and those missing by a gap.
+        Frames missing without a hole in the times.
+    holes : tuple of Dropped
+        Holes in the times of a clip of constant rate, with the probability that frames were lost there.
     flicker : dict
         ``sd`` (relative), ``present``.
     gains : ndarray, shape (n, 2)
@@ -71,26 +74,25 @@ class Survey:
     corrupt_suspects: tuple[int, ...]
     worthless: tuple[int, ...]
     dropped: tuple[Dropped, ...]
+    holes: tuple[Dropped, ...]
     flicker: dict[str, float | bool]
     gains: NDArray[np.float64]
 
 
-def survey(
-    thumbnails: Iterable[FloatArray], times: Sequence[float] | Sequence[Fraction] | None = None
-) -> Survey:
+def survey(thumbnails: Iterable[FloatArray], times: Sequence[Fraction] | None = None) -> Survey:
     """Look through a clip once.
 
     Parameters
     ----------
     thumbnails : iterable of ndarray, shape (height, width) or (height, width, channels)
         Small pictures in order, luma or RGB, 0..255; about 320 pixels along the longer side.
-    times : sequence of float or Fraction, optional
+    times : sequence of Fraction, optional
         Presentation times in seconds, one per picture.
     """
     return judge(measure(thumbnails), times)
 
 
-def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None = None) -> Survey:
+def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey:
     """The verdict on measured frames; see `survey`."""
     n = len(measures)
     black = _black(measures)
@@ -111,8 +113,8 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
         beside[max(0, k - 1) : k + 2] = True
     white = _white(measures)
     flicker = find_flicker(measures, cuts, void | white)
-    dropped = {one.after: one for one in find_dropped(measures, beside)}
-    dropped.update({one.after: one for one in gaps(times)} if times is not None else {})
+    if times is not None:
+        beside |= _paused(times)
     return Survey(
         cuts=tuple(cuts),
         fades=tuple(find_fades(measures)),
@@ -123,26 +125,19 @@ def judge(measures: Measures, times: Sequence[float] | Sequence[Fraction] | None
         white=_numbers(white),
         corrupt_suspects=_numbers(garbage),
         worthless=_numbers(garbage | frozen | interrupting),
-        dropped=tuple(dropped[k] for k in sorted(dropped)),
+        dropped=tuple(find_dropped(measures, beside)),
+        holes=tuple(find_holes(times, measures)) if times is not None else (),
         flicker={"sd": flicker.sd, "present": flicker.present},
         gains=flicker.gains,
     )
 
 
-def gaps(times: Sequence[float] | Sequence[Fraction]) -> list[Dropped]:
-    """Frames missing by a gap in the times of a clip with a steady rate; none where the rate varies."""
-    steps = np.diff(np.array([float(t) for t in times]))
-    if len(steps) < 4:
-        return []
-    usual = float(np.median(steps))
-    if usual <= 0 or (np.abs(steps - usual) < 0.2 * usual).mean() < 0.9:
-        return []
-    counts = np.rint(steps / usual).astype(int) - 1
-    whole = np.abs(steps / usual - (counts + 1)) < 0.25
-    return [
-        Dropped(after=int(k), count=int(counts[k]), probability=0.99)
-        for k in np.nonzero((counts > 0) & whole)[0]
-    ]
+def _paused(times: Sequence[Fraction]) -> NDArray[np.bool_]:
+    """Frames before which more time has passed than usual: how far things moved there says nothing."""
+    steps = np.diff(np.array([float(t) for t in times]), prepend=np.nan)
+    return (
+        np.asarray(steps > _PAUSE * np.nanmedian(steps)) if len(times) > 1 else np.zeros(len(times), np.bool_)
+    )
 
 
 def _numbers(flags: NDArray[np.bool_]) -> tuple[int, ...]:

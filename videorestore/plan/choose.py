@@ -18,7 +18,6 @@ from videorestore.plan.look import small_picture, spread
 from videorestore.plan.risk import estimated_mse
 from videorestore.plan.scan import Scan, chosen, read_some, shrink
 from videorestore.request import Common
-from videorestore.request.verbs import UpsampleOptions
 from videorestore.spatial.noise import Noise
 
 Indices = NDArray[np.int64]
@@ -97,6 +96,7 @@ def choose(
     progress: Progress = silent,
     *,
     avoid: frozenset[int] = frozenset(),
+    between: bool = False,
 ) -> Choice:
     """Choose a model for every shot.
 
@@ -106,6 +106,8 @@ def choose(
         What it is chosen for.
     avoid : frozenset of int
         Frames that must not be learnt from, besides those without content.
+    between : bool
+        New frames are made between all frames.
     """
     bad = found.void | avoid
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
@@ -132,7 +134,7 @@ def choose(
     each = 2 if risky else 1
     trials: dict[int, Trial] = dict(zip(tested, results[::each]))
     risks: dict[int, dict[str, float]] = dict(zip(tested, results[1::2])) if risky else {}
-    lead = CLOSER_LEAD if isinstance(options, UpsampleOptions) else 0.0
+    lead = CLOSER_LEAD if between else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
     for k, risk in risks.items():
         picks[k] = safer(risk, noise)

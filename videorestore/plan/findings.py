@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.detect.dropped import Dropped
 from videorestore.make.engines import CurveEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
-from videorestore.plan.gaps import time_gaps
 from videorestore.plan.look import small_picture
-from videorestore.plan.moments import Place
 from videorestore.plan.pieces import core_length, cut_pieces
 from videorestore.plan.scan import Scan, chosen, read_pixels, scan
 from videorestore.request import Span
@@ -25,6 +22,9 @@ DETECTION_BUDGET = 2 << 30
 
 LEVEL_FRAMES = 8
 """Frames that tell how bright a clip is."""
+
+LIKELY_LOST = 0.5
+"""Probability below which a hole in the times is a pause, of which nothing is said."""
 
 CURVE_FRAMES = 60
 CURVE_SIDE = 160
@@ -74,28 +74,14 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
     return found
 
 
-def holes(seen: Scan) -> tuple[Place, ...]:
-    """Holes in the times that mean lost frames.
-
-    Only presentation times say so: the stamps of decoding count packets that hold no picture, too.
-    """
-    return time_gaps(seen) if seen.index.policy == "pts" else ()
-
-
-def jumps(seen: Scan) -> list[Dropped]:
-    """Frames dropped by the survey, but for holes in times that mean nothing."""
-    void = {g.after for g in time_gaps(seen)} - {g.after for g in holes(seen)}
-    return [d for d in seen.survey.dropped if d.after not in void]
-
-
 def dropped(seen: Scan) -> list[dict[str, Any]]:
-    """Holes in the times, and jumps of the motion without one."""
-    entries = [{"after": g.after, "count": g.count, "probability": 1.0, "by": "times"} for g in holes(seen)]
-    known = {e["after"] for e in entries}
-    entries += [
-        {"after": d.after, "count": d.count, "probability": round(float(d.probability), 3), "by": "motion"}
-        for d in jumps(seen)
-        if d.after not in known
+    """Holes in the times where frames were lost, and jumps of the motion without one."""
+    holes = seen.survey.holes if seen.index.policy == "pts" else ()
+    entries = [
+        {"after": d.after, "count": d.count, "probability": round(float(d.probability), 3), "by": by}
+        for by, places in (("times", holes), ("motion", seen.survey.dropped))
+        for d in places
+        if d.probability >= LIKELY_LOST
     ]
     return sorted(entries, key=lambda e: int(str(e["after"])))
 

@@ -9,27 +9,20 @@ from videorestore.media.source import Source
 from videorestore.plan.count import count_absent
 from videorestore.plan.moments import Place
 from videorestore.plan.scan import Scan
-from videorestore.plan.timeline import Gap, has_room, usual_step
+from videorestore.plan.timeline import Gap, has_room
 
-LONGEST_GAP = 240
-"""A hole in the times that is longer than this is a pause, not a loss."""
+JUMPS = 0.6
+"""Probability that frames were lost from which on ``restore`` puts new ones into a hole in the times."""
 
 
-def time_gaps(found: Scan) -> tuple[Place, ...]:
-    """Holes in the presentation times of a clip whose rate is otherwise even."""
-    times = found.times
-    if len(times) < 4:
+def time_gaps(found: Scan, least: float = 0.0) -> tuple[Place, ...]:
+    """Holes in the times that mean lost frames with at least this probability.
+
+    Only presentation times say so: the stamps of decoding count packets that hold no picture, too.
+    """
+    if found.index.policy != "pts":
         return ()
-    step = usual_step(times, found.durations)
-    gaps = []
-    even = sum(abs((b - a) - step) * 10 <= step for a, b in zip(times[:-1], times[1:]))
-    if even < 0.8 * (len(times) - 1):
-        return ()
-    for i, (a, b) in enumerate(zip(times[:-1], times[1:])):
-        count = round((b - a) / step) - 1
-        if 1 <= count <= LONGEST_GAP:
-            gaps.append(Place(after=found.start + i, count=count))
-    return tuple(gaps)
+    return tuple(Place(after=h.after, count=h.count) for h in found.survey.holes if h.probability >= least)
 
 
 def resolve_insertions(
@@ -39,6 +32,7 @@ def resolve_insertions(
     gaps: list[Gap] = []
     record: list[dict[str, Any]] = []
     losses: list[str] = []
+    known = {hole.after: hole.probability for hole in found.survey.holes}
     for insertion in insertions:
         after = insertion.after
         if not found.start <= after < found.stop - 1:
@@ -56,6 +50,8 @@ def resolve_insertions(
         else:
             count = insertion.count
             entry["count"] = count
+            if after in known:
+                entry["probability"] = known[after]
         record.append(entry)
         if any(after + 1 == a for a, _ in found.shots):
             losses.append(f"frame {after} is the last before a cut: the nearer frame is repeated there")

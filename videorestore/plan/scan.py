@@ -256,6 +256,7 @@ def _shifted(found: Survey, by: int) -> Survey:
         worthless=later(found.worthless),
         fades=tuple((a + by, b + by) for a, b in found.fades),
         dropped=tuple(replace(d, after=d.after + by) for d in found.dropped),
+        holes=tuple(replace(d, after=d.after + by) for d in found.holes),
     )
 
 

@@ -197,7 +197,7 @@ def findings(record: Record) -> list[dict[str, str]]:
     for gap in record.get("dropped", []):
         sure = f"probability {gap['probability']:.2f}" if "probability" in gap else ""
         if gap.get("by") == "times":
-            sure = "certain: the times leave a gap"
+            sure += ", the times leave a gap"
         elif gap.get("by") == "motion":
             sure += ", by a jump of the motion; restore leaves it"
         add(

@@ -8,13 +8,14 @@ from videorestore.make.pipeline import Restoration, Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
-from videorestore.plan.choose import choose
+from videorestore.plan.choose import Job, choose
 from videorestore.plan.dirt import dirt
-from videorestore.plan.findings import holes, jumps
-from videorestore.plan.gaps import resolve_insertions
+from videorestore.plan.findings import dropped
+from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
+from videorestore.plan.moments import Place
 from videorestore.plan.scan import Scan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
-from videorestore.report.words import frames_in_words
+from videorestore.report.words import counted, frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
 
@@ -46,16 +47,16 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         else:
             notes.append("mend: the film is not dirty, only what is surely damaged is mended")
     brief = shots_too_short(found, options, notes)
-    choice = choose(
-        source, found, options, "denoise" if noise else "interpolate", found.noise, progress, avoid=missing
-    )
+    faster = options.factor is not None or options.fps is not None
+    job: Job = "denoise" if noise else "interpolate"
+    choice = choose(source, found, options, job, found.noise, progress, avoid=missing, between=faster)
     inserted: list[dict[str, Any]] = []
     losses: tuple[str, ...] = ()
-    if options.factor is not None or options.fps is not None:
+    if faster:
         slots = faster_slots(found, options.factor, options.fps)
         notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
     else:
-        insertions = holes(found) if options.fill == "auto" else ()
+        insertions = lost_by_time(found, notes) if options.fill == "auto" else ()
         gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
         slots = renumber(
             with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
@@ -82,12 +83,22 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
             findings["noise"] = None  # stated, not estimated
     if inserted:
         findings["inserted"] = inserted
-    lost = jumps(found)
+    lost = [entry for entry in dropped(found) if not {entry["after"]} & {e["after"] for e in inserted}]
     if lost:
-        findings["dropped"] = [
-            {"after": d.after, "count": d.count, "probability": round(d.probability, 3)} for d in lost
-        ]
+        findings["dropped"] = lost
     return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
+
+
+def lost_by_time(found: Scan, notes: list[str]) -> tuple[Place, ...]:
+    """Holes in the times over which the picture jumps by about as much, within a shot."""
+    sure = [g for g in time_gaps(found, JUMPS) if all(g.after + 1 != a for a, _ in found.shots)]
+    left = len(time_gaps(found)) - len(sure)
+    if left:
+        notes.append(
+            f"left as they are: {counted(left, 'hole')} in the times over which the picture does not jump; "
+            "fill puts frames there"
+        )
+    return tuple(sure)
 
 
 def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
