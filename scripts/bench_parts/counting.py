@@ -45,7 +45,7 @@ def clips(quick: bool) -> dict[str, np.ndarray]:
 
 def trials(frames: np.ndarray, repeats: int, seed: int = 11) -> np.ndarray:
     """Rows of planted count, stated count, its probability, log probability of the planted one."""
-    from videorestore.curve.count import count_missing
+    from videorestore.order.count import count_missing
     from videorestore.plan.count import best_within_one
 
     rng = np.random.default_rng(seed)

@@ -81,7 +81,8 @@ def peers(rows: np.ndarray, seed: int) -> dict[str, np.ndarray]:
 
 def orders(quick: bool, seed: int = 0) -> list[dict[str, Any]]:
     """One row for each clip and noise level."""
-    from videorestore.curve.reorder import agreement, describe, reorder
+    from videorestore.order.distances import describe
+    from videorestore.order.reorder import agreement, reorder
 
     table = []
     for name, (frames, closed) in clips(quick).items():
@@ -104,7 +105,7 @@ def orders(quick: bool, seed: int = 0) -> list[dict[str, Any]]:
 
 def foreign(quick: bool, seed: int = 0) -> list[dict[str, Any]]:
     """Frames of other clips planted into shuffled ones: precision, recall and F1 of what is refused."""
-    from videorestore.curve.reorder import reorder
+    from videorestore.order.reorder import reorder
 
     pool = {k: v[0] for k, v in clips(quick).items()}
     if quick:

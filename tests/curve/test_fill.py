@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from videorestore.curve.count import count_missing
 from videorestore.curve.fill import _hideouts, _neighbourhoods, fill, upsample
 from videorestore.curve.fit import fit_curve
 from videorestore.errors import InputError
+from videorestore.order.count import count_missing
 
 
 def test_missing_run_is_better_than_a_blend(pan):

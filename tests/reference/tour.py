@@ -32,3 +32,14 @@ def greedy_edges(edges, n):
         if all(sum(k in edge for edge in taken) < 2 for k in (a, b)) and b not in reach(a):
             taken.append((a, b))
     return {frozenset(edge) for edge in taken}
+
+
+def cost_with_bends(order, cost, weight):
+    """Of a closed tour: its edges, and at every node the detour over going straight; the last node is a free end."""
+    end = len(cost) - 1
+    total = length(order, cost)
+    for k in range(len(order)):
+        a, b, c = (int(order[(k + s) % len(order)]) for s in (-1, 0, 1))
+        if end not in (a, b, c):
+            total += weight * (cost[a, b] + cost[b, c] - cost[a, c])
+    return total

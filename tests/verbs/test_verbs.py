@@ -172,7 +172,7 @@ def test_nothing_but_nan_is_refused(clip):
 def test_the_count_that_is_stated_is_best_within_one(clip, monkeypatch):
     chances = np.zeros(21)
     chances[[2, 6, 7, 8]] = 0.31, 0.25, 0.22, 0.22
-    monkeypatch.setattr("videorestore.curve.count.count_missing", lambda *_, **__: chances)
+    monkeypatch.setattr("videorestore.order.count.count_missing", lambda *_, **__: chances)
     (entry,) = vr.fill(clip, insert="?@6", model="motion").record["inserted"]
     assert entry["count"] == 7 and entry["probability"] == pytest.approx(0.22)
 

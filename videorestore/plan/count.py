@@ -35,7 +35,7 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     after : int
         Number in the source.
     """
-    from videorestore.curve.count import count_missing
+    from videorestore.order.count import count_missing
 
     progress("counting absent frames", 0, 1)
     a, b = next((a, b) for a, b in found.shots if a <= after < b)

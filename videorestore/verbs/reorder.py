@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import Frame
-from videorestore.curve.reorder import reorder
 from videorestore.errors import InputError
 from videorestore.make.cost import COPYING
 from videorestore.make.work import Made, Piece, Progress, silent
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
+from videorestore.order.reorder import reorder
 from videorestore.plan.layout import copying_layout
 from videorestore.plan.look import small_picture
 from videorestore.plan.scan import index_for, resolve_span
@@ -102,7 +102,11 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
         Piece(index=k, start=a, stop=b, read_start=start, read_stop=stop)
         for k, (a, b) in enumerate(zip(edges[:-1], edges[1:]))
     )
-    findings: dict[str, Any] = {"model": "curve", "order": list(order), "closed": bool(found.closed)}
+    findings: dict[str, Any] = {
+        "ordered_by": "shortest smooth path through the distances between frames",
+        "order": list(order),
+        "closed": bool(found.closed),
+    }
     if refused:
         findings["refused"] = [_name(source, i) for i in refused]
     if options.first is not None and order[0] != options.first:

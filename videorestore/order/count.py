@@ -102,8 +102,8 @@ def count_missing(frames: Any, after: int, *, most: int = 20) -> _Doubles:
     ndarray, shape (most + 1,)
         Probability of 0, 1, ..., ``most`` missing frames.
     """
-    from videorestore.curve.count_distance import measures, squared_distances
-    from videorestore.curve.count_motion import Ways
+    from videorestore.order.count_distance import measures, squared_distances
+    from videorestore.order.count_motion import Ways
 
     n = len(frames)
     if not 0 <= after < n - 1:

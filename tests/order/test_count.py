@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from videorestore.curve.count import _plant, count_missing
-from videorestore.curve.count_distance import _usual, measures, squared_distances
-from videorestore.curve.count_motion import Ways
+from videorestore.order.count import _plant, count_missing
+from videorestore.order.count_distance import _usual, measures, squared_distances
+from videorestore.order.count_motion import Ways
 
 
 def test_planted_gaps_lie_on_one_side():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from videorestore.curve import reorder as module
-from videorestore.curve._kernels_path import search_tour, tour_cost
-from videorestore.curve.reorder import agreement, clean_distances, describe, find_foreign, reorder
 from videorestore.errors import InputError
+from videorestore.order._kernels_path import search_tour, tour_cost
+from videorestore.order.distances import clean_distances, describe, find_foreign
+from videorestore.order.path import open_path
+from videorestore.order.reorder import agreement, reorder
 
 
 def shuffled(frames, sd=0.0, seed=0):
@@ -66,7 +67,7 @@ def test_strand_crossing_is_resolved_by_bends():
     t = np.linspace(0.35, 2 * np.pi + 0.2, 61)
     points = np.stack([np.sin(t), np.sin(t) * np.cos(t), 0.05 * t], axis=1)
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
-    path = module._search(distance, 0)
+    path = open_path(distance, 0)
     assert agreement(np.arange(61), path) > 0.98
 
 

@@ -30,7 +30,7 @@ _NEAR = (1, 2, 3, 4)
 
 def squared_distances(window: FloatArray) -> list[_Doubles]:
     """Squared distances ``(n, n)`` between all frames in each way of looking at them."""
-    from videorestore.curve.reorder import SIDE
+    from videorestore.order.distances import SIDE
 
     height, width, channels = window.shape[1:]
     scale = min(1.0, SIDE / min(height, width))
