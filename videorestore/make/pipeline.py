@@ -374,7 +374,7 @@ class Restoration:
             steps = abs(float(slot.place) - clock[near[0]]) / max(pace, 1e-9)
             made = beyond([window.pixels[k] for k in near], steps)
             frame = colour.native(made.frame, like)
-            error = DOUBT if made.sd is None else made.sd
+            error = DOUBT if made.sd is None else float(made.sd)
             how = "motion is taken to go on" if made.moved else "the nearest is repeated"
             note = f"no frame on the other side: {how}"
             doubtful = not made.moved or error > DOUBT

@@ -77,6 +77,8 @@ def reorder(
         raise InputError(f"first must be a frame number from 0 to {n - 1}, got {first}; pass another.")
     features = describe(frames)
     distance = clean_distances(features)
+    if n > 1 and not distance.any():
+        raise InputError("frames must differ to be put into order, all of them are the same; pass others.")
     foreign = find_foreign(distance) if refuse else np.zeros(n, bool)
     if first is not None and foreign[first]:
         raise InputError(

@@ -59,7 +59,7 @@ def note_of(made: Made, index: int) -> dict[str, Any]:
         "fact": frame_fact(made) | {"index": index},
         "time": str(made.frame.time),
         "duration": str(made.frame.duration),
-        "doubtful": made.doubtful,
+        "doubtful": bool(made.doubtful),
         "damage": [{"frame": index, "kind": kind, "box": list(box)} for kind, box in made.damage],
     }
 
