@@ -18,9 +18,8 @@ from videorestore.motion.flow import FlowCache, surroundings
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
 from videorestore.motion.splat import apart, carry, favour, fill, splat
 from videorestore.motion.spread import Evidence, copied, spread
-from videorestore.motion.sprites import Look, Place, calm, find, half, lay_all, lift_all, places
 from videorestore.motion.tracks import flickering, track
-from videorestore.motion.warp import Floats, warp
+from videorestore.motion.warp import Floats
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
@@ -57,58 +56,12 @@ class _Window:
     curved: bool
     splines: dict[int, Floats] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
-    flying: bool = True
-    halves: dict[int, Floats] = field(default_factory=dict)
-    spots: dict[int, list[Place]] = field(default_factory=dict)
-    lifted: dict[int, tuple[_Window, list[Look]] | None] = field(default_factory=dict)
 
     def space(self, name: str, *shape: int) -> Floats:
         """An array for one frame after the other: fresh memory costs more than what is written to it."""
         if name not in self.scratch:
             self.scratch[name] = np.empty(shape, np.float32)
         return self.scratch[name]
-
-    def without_sprites(self, before: int) -> tuple[_Window, list[Look]] | None:
-        """The four frames around a moment without what flies through, and that; None where nothing does."""
-        if before not in self.lifted:
-            self.lifted = {before: self._lift(before)}
-        return self.lifted[before]
-
-    def _lift(self, before: int) -> tuple[_Window, list[Look]] | None:
-        low, high = before - 1, before + 3
-        if not self.flying or low < 0 or high > len(self.frames) or not _even(self.times[low:high]):
-            return None
-        spots = [self._stand_out(before), self._stand_out(before + 1)]
-        if not all(spots):
-            return None
-        found = find([self._half(k) for k in range(low, high)], self.cache.flow(before, before + 1), spots)
-        if not found:
-            return None
-        ways = ((before, low), (before, before + 1), (before + 1, before), (before + 1, before + 2))
-        flows = [self.cache.flow(*way) for way in ways]
-        clean, looks = lift_all(self.frames[low:high], found, (flows[0], flows[1], flows[2], flows[3]))
-        cache = FlowCache(clean, seeded=self.cache.seeded, fine=self.cache.fine)
-        inner = _Window(
-            frames=clean, times=self.times[low:high], cache=cache, curved=self.curved, flying=False
-        )
-        return inner, looks
-
-    def _half(self, index: int) -> Floats:
-        if index not in self.halves:
-            self.halves = {k: v for k, v in self.halves.items() if abs(k - index) <= REACH + 1}
-            self.halves[index] = half(self.cache.luma(index))
-        return self.halves[index]
-
-    def _stand_out(self, index: int) -> list[Place]:
-        if index not in self.spots:
-            here = self._half(index)
-            sides = [
-                warp(self._half(k), calm(self.cache.flow(index, k), here.shape), method="linear")
-                for k in (index - 1, index + 1)
-            ]
-            self.spots = {k: v for k, v in self.spots.items() if abs(k - index) <= 1}
-            self.spots[index] = places(here, *sides)
-        return self.spots[index]
 
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
@@ -210,12 +163,6 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
 
 
 def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floats) -> None:
-    lifted = window.without_sprites(before) if window.curved else None
-    if lifted is not None:
-        inner, looks = lifted
-        _between(inner, 1, target, mean, sd)
-        lay_all(mean, sd, looks, inner.times, target)
-        return
     after = before + 1
     times, frames = window.times, window.frames
     share = (target - times[before]) / (times[after] - times[before])
