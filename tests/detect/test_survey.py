@@ -38,6 +38,14 @@ def test_cuts_are_the_first_frames_of_new_shots(sd):
     assert survey(noisy(np.concatenate(shots), sd)).cuts == (15, 27)
 
 
+@pytest.mark.parametrize(("before", "after"), [(10, 40), (40, 10), (20, 0)])
+def test_noise_that_jumps_is_a_cut_and_noise_that_drifts_is_none(before, after):
+    half = glide(12)
+    assert survey(np.concatenate([noisy(half, before), noisy(half[::-1], after, seed=6)])).cuts == (12,)
+    drifting = [noisy(f, before + (after - before) * k / 23, seed=k) for k, f in enumerate(glide(24))]
+    assert survey(np.array(drifting)).cuts == ()
+
+
 def test_a_flash_is_no_cut_and_no_garbage():
     frames = glide()
     frames[20] = np.clip(frames[20] * 1.3 + 40, 0, 255)

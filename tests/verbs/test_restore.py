@@ -61,14 +61,35 @@ def test_steadied_frames_are_not_called_denoised():
 
 
 def test_noise_that_may_be_something_else_is_marked():
-    from videorestore.plan import assemble
+    from videorestore.plan.noise import noise_facts
 
-    facts = assemble.noise_facts(vr_noise(trustworthy=False))
-    assert facts == {"noise_sd": 4.0, "noise": {"trustworthy": False}}
-    assert assemble.noise_facts(vr_noise(trustworthy=True)) == {"noise_sd": 4.0}
+    shots = ((0, 9), (9, 12))
+    facts = noise_facts([vr_noise(trustworthy=False), vr_noise(trustworthy=True, sd=1.0)], shots)
+    assert facts["noise_sd"] == 1.0, "what can be told counts"
+    assert [(e["start"], e["stop"], e["sd"], e["trustworthy"]) for e in facts["noise"]] == [
+        (0, 9, 4.0, False),
+        (9, 12, 1.0, True),
+    ]
 
 
-def vr_noise(*, trustworthy):
+@pytest.mark.parametrize(("one", "two"), [(25, 0), (25, 5), (10, 40)])
+def test_noise_belongs_to_a_shot(one, two):
+    rng = np.random.default_rng(1)
+    shots = [
+        np.clip(np.rint(t + rng.normal(0, sd, t.shape) if sd else t), 0, 255).astype(np.uint8)
+        for t, sd in ((drifting(n=10), one), (255 - drifting(n=10, seed=5, step=2.0), two))
+    ]
+    settings = {"fill": "off", "mend": "off", "model": "motion", "quality": "fast"}
+    together = vr.restore(np.concatenate(shots), **settings)
+    assert [(e["start"], e["stop"]) for e in together.record["noise"]] == [(0, 10), (10, 20)]
+    for own, entry, sd, start in zip(shots, together.record["noise"], (one, two), (0, 10), strict=True):
+        made = together.clip.frames[start : start + 10]
+        assert entry["sd"] == pytest.approx(sd, rel=0.1, abs=0.5)
+        assert np.array_equal(made, vr.restore(own, **settings).clip.frames)
+        assert np.array_equal(made, own) is (sd == 0)
+
+
+def vr_noise(*, trustworthy, sd=4.0):
     from videorestore.spatial.noise import Noise
 
-    return Noise(sd=4.0, trustworthy=trustworthy)
+    return Noise(sd=sd, trustworthy=trustworthy)

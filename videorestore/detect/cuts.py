@@ -11,13 +11,20 @@ from videorestore.detect.measures import CUT, Measures
 
 _JUMP = 2.2  # a cut stands out of the steps around it by this factor
 _AROUND = 8
+_GRAIN_JUMP, _GRAIN_STEP = 1.6, 1.5
+"""A step at which noise grows or falls by so many times and so many levels (0..255 scale) is one between two shots:
+within a shot it may drift. Codecs change it by less from one kind of frame to another."""
+_SETTLED = 4
+"""Frames on each side that must agree on it."""
+_GRAIN = 0.65
+"""Mean absolute difference of two grains of unit variance after warping: sqrt(2 / pi) = 0.8 before it, which smooths."""
 
 
 def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
     """First frames of new shots.
 
     A cut is a step that motion does not explain although it explains the steps around, and after which nothing
-    looks like before: a flash, a garbage frame or a black one comes back.
+    looks like before: a flash, a garbage frame or a black one comes back. So is a step at which the noise changes.
 
     Parameters
     ----------
@@ -25,9 +32,15 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
     worthless : ndarray of bool, shape (n,)
         Frames without content of their own (black, garbage); a cut may hide behind them.
     """
-    residual = measures.residual
+    # Noise is in every step: what is left without it is motion that was not followed, or a cut.
+    noise = _GRAIN * np.hypot(measures.grain, np.concatenate([measures.grain[:1], measures.grain[:-1]]))
+    residual, across_all = (
+        np.sqrt(np.maximum(np.square(v) - np.square(noise), 0)) for v in (measures.residual, measures.across)
+    )
     cuts: list[int] = []
     for k in range(1, len(measures)):
+        if not worthless[k] and _grain_jumps(measures, worthless, k):
+            cuts.append(k)
         if worthless[k] or not residual[k] > CUT * 0.6:
             continue
         low, high = max(1, k - _AROUND), min(len(measures), k + _AROUND + 1)
@@ -38,13 +51,22 @@ def find_cuts(measures: Measures, worthless: NDArray[np.bool_]) -> list[int]:
         usual = float(np.percentile(others, 75)) if others else 0.0
         after_worthless = bool(worthless[k - 1])
         value = _behind(measures, worthless, k) if after_worthless else residual[k]
-        across = measures.across[k]
+        across = across_all[k]
         lasting = value if after_worthless or np.isnan(across) else min(value, across)
         # Where the brightness is distributed alike, more is asked for.
         bar = CUT if measures.histogram[k] > 0.12 else 1.6 * CUT
         if lasting > max(bar, _JUMP * usual) and (not cuts or k - cuts[-1] > 1):
             cuts.append(k)
     return cuts
+
+
+def _grain_jumps(measures: Measures, worthless: NDArray[np.bool_], k: int) -> bool:
+    """Whether all frames after a step have far more or far less noise than all before it."""
+    sides = [measures.grain[j][~worthless[j]] for j in (slice(max(0, k - _AROUND), k), slice(k, k + _AROUND))]
+    if min(len(side) for side in sides) < _SETTLED:
+        return False
+    low, high = sorted(sides, key=lambda side: float(side.mean()))
+    return bool(high.min() > _GRAIN_JUMP * low.max() + _GRAIN_STEP)
 
 
 def with_gaps(cuts: Iterable[int], gone: Container[int]) -> list[int]:

@@ -33,6 +33,11 @@ _SPARSE = 2  # every second pixel, both ways, tells how the light of the whole p
 Doubles = NDArray[np.float64]
 Both = tuple[FloatArray, FloatArray]
 
+_STEPS = ("step", "busiest", "residual", "across", "histogram")
+_QUIETEST = 0.1  # share of the blocks whose grain is taken for that of all
+_DIAGONAL = np.outer([1, -2, 1], [1, -2, 1]).astype(np.float32) / 6
+"""Second differences both ways: of white noise they keep the standard deviation, of smooth pictures nothing."""
+
 _SILENT = (float("nan"), 0.0, 0.0)
 
 
@@ -44,6 +49,8 @@ class Measures:
     ----------
     level, contrast : ndarray, shape (n,)
         Mean, and standard deviation of the means of 8 x 8 blocks, 0..255.
+    grain : ndarray, shape (n,)
+        Standard deviation of the noise that the quietest blocks allow for, at the size at which motion is sought.
     step : ndarray, shape (n,)
         Mean absolute difference of the luma.
     busiest : ndarray, shape (n,)
@@ -67,6 +74,7 @@ class Measures:
 
     level: Doubles
     contrast: Doubles
+    grain: Doubles
     step: Doubles
     busiest: Doubles
     residual: Doubles
@@ -94,9 +102,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         Luma or RGB on the 0..255 scale; about 320 pixels along the longer side are enough. Read once, in order;
         only a handful is held at a time.
     """
-    rows: dict[str, list[float]] = {
-        name: [] for name in ("level", "contrast", "step", "busiest", "residual", "across", "histogram")
-    }
+    rows: dict[str, list[float]] = {name: [] for name in ("level", "contrast", "grain", *_STEPS)}
     tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
     plain, fitted, compensated, blocks, detail = [], [], [], [], []
     views: deque[NDArray[np.uint8]] = deque(maxlen=LAGS)
@@ -112,6 +118,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         view = np.clip(np.rint(_resized(luma, _WIDE)), 0, 255).astype(np.uint8)
         rows["level"].append(float(luma.mean()))
         rows["contrast"].append(float(_blocks(luma).std()))
+        rows["grain"].append(_grain(view))
         mean, square = (cv2.resize(v, GRID[::-1], interpolation=cv2.INTER_AREA) for v in (luma, luma * luma))
         blocks.append(mean.astype(np.float32))
         detail.append(np.sqrt(np.maximum(square - mean * mean, 0)).astype(np.float32))
@@ -122,7 +129,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
                 plain[-1][lag] = float(np.abs(tiny - earlier).mean())
                 fitted[-1][lag] = _after_gain(tiny, earlier)
         small.append(tiny)
-        for name in ("step", "busiest", "residual", "across", "histogram"):
+        for name in _STEPS:
             rows[name].append(np.nan)
         compensated.append([np.nan] * LAGS)
         if last is not None:
@@ -187,6 +194,11 @@ def _blocks(image: FloatArray) -> FloatArray:
     height, width = image.shape
     size = (max(1, width // _BLOCK), max(1, height // _BLOCK))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)
+
+
+def _grain(view: NDArray[np.uint8]) -> float:
+    rough = np.abs(cv2.filter2D(view, cv2.CV_32F, _DIAGONAL))
+    return float(np.quantile(_blocks(rough), _QUIETEST) * np.sqrt(np.pi / 2))
 
 
 def _top(values: FloatArray) -> float:

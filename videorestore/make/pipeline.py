@@ -6,7 +6,7 @@ last, from cleaned neighbours; so are new frames between old ones.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -66,8 +66,8 @@ class Steps:
         Source frames whose content is worthless and stays: nothing is learnt from them.
     masks : MaskSource or None
         Where damaged pixels are.
-    noise : Noise or None
-        None leaves the noise in.
+    noises : tuple of (Noise or None)
+        Of every shot; None leaves the noise in.
     strength : float
     keep_grain : float
         Share of what denoising takes away that is given back.
@@ -82,12 +82,17 @@ class Steps:
     missing: frozenset[int] = frozenset()
     untouched: frozenset[int] = frozenset()
     masks: MaskSource | None = None
-    noise: Noise | None = None
+    noises: tuple[Noise | None, ...] = ()
     strength: float = 1.0
     keep_grain: float = 0.0
     quality: Quality = "default"
     gains: Mapping[int, tuple[float, float]] | None = None
     brief: frozenset[int] = frozenset()
+
+    @property
+    def denoises(self) -> bool:
+        """Whether noise is removed anywhere."""
+        return any(noise is not None for noise in self.noises)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +141,12 @@ class Restoration:
         """Estimated CPU time in seconds."""
         pixels = self.shape.height * self.shape.width
         made = sum(p.stop - p.start for p in self.pieces)
-        read = sum(p.read_stop - p.read_start for p in self.pieces)
         total = COPYING * len(self.steps.slots)
-        if self.steps.noise is not None:
-            parts = overlap(self.shape.height, self.shape.width, self.side)
-            total += DENOISING[self.steps.quality] * (made + SURROUNDINGS * (read - made)) * parts
+        parts = overlap(self.shape.height, self.shape.width, self.side)
+        for p in (p for p in self.pieces if self._noise(p) is not None):
+            own = p.stop - p.start
+            around = p.read_stop - p.read_start - own
+            total += DENOISING[self.steps.quality] * (own + SURROUNDINGS * around) * parts
         if self.steps.masks is not None:
             total += MENDING * made
         fresh = sum(s.source is None or s.source in self.steps.missing for s in self.steps.slots)
@@ -150,7 +156,7 @@ class Restoration:
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         if piece.start in self.steps.brief:
-            filling = replace(self.steps, noise=None, masks=None, gains=None, brief=frozenset())
+            filling = replace(self.steps, noises=(), masks=None, gains=None, brief=frozenset())
             for made in replace(self, steps=filling).make(source, piece, progress):
                 yield replace(made, notes=(*made.notes, BRIEF)) if made.origin == "kept" else made
             return
@@ -158,9 +164,9 @@ class Restoration:
         if not self._touches(piece, slots):
             yield from self._pass_through(source, piece, slots)
             return
-        shot = next(k for k, (a, b) in enumerate(self.shots) if a <= piece.start < b)
-        engine = engine_for(self.models[shot], self.steps.quality, self.side)
-        window = self._read(source, piece, self.models[shot])
+        model = self.models[self._shot(piece)]
+        engine = engine_for(model, self.steps.quality, self.side)
+        window = self._read(source, piece, model)
         if not window.numbers:
             yield from self._without_support(source, piece, slots)
             return
@@ -168,10 +174,18 @@ class Restoration:
         self._denoise(window, engine, piece)
         yield from self._deliver(source, window, engine, piece, slots)
 
+    def _shot(self, piece: Piece) -> int:
+        """Number of the shot that a piece belongs to."""
+        return bisect_right(self.shots, piece.start, key=lambda shot: shot[0]) - 1
+
+    def _noise(self, piece: Piece) -> Noise | None:
+        """What noise is removed from a piece."""
+        return self.steps.noises[self._shot(piece)] if self.steps.noises else None
+
     def _touches(self, piece: Piece, slots: list[Slot]) -> bool:
         steps = self.steps
         return (
-            steps.noise is not None
+            self._noise(piece) is not None
             or steps.gains is not None
             or self._makes_new(slots)
             or (steps.masks is not None and steps.masks.touches(piece.start, piece.stop))
@@ -201,6 +215,7 @@ class Restoration:
             scratch=self.scratch if on_disk else None,
             exact=steps.masks is not None,
         )
+        window.noise = self._noise(piece)
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)
@@ -217,7 +232,7 @@ class Restoration:
         if window.masks is None or not window.masks.any():
             window.masks = None
             return
-        reach = engine.denoise_reach if self.steps.noise is not None else 0
+        reach = engine.denoise_reach if window.noise is not None else 0
         low, high = self._core(window, piece, CONTEXT + reach)
         if isinstance(window.pixels, Spool):
             assert self.scratch is not None
@@ -231,14 +246,13 @@ class Restoration:
         window.sd[low:high] = sd
 
     def _denoise(self, window: Window, engine: Engine, piece: Piece) -> None:
-        if self.steps.noise is None:
+        if window.noise is None:
             return
         low, high = self._core(window, piece, CONTEXT)
-        noise, strength = self.steps.noise, self.steps.strength
         if isinstance(window.pixels, (Spool, Patched)):
             window.pixels, window.sd, window.x = self._denoise_on_disk(window, engine, low, high)
             return
-        clean, sd, window.x = engine.denoise(window.pixels, noise, strength, low, high)
+        clean, sd, window.x = engine.denoise(window.pixels, window.noise, self.steps.strength, low, high)
         window.pixels[low:high] = clean
         del clean
         if window.sd is None:
@@ -248,9 +262,9 @@ class Restoration:
     def _denoise_on_disk(
         self, window: Window, engine: Engine, low: int, high: int
     ) -> tuple[Patched, Patched, FloatArray | None]:
-        assert self.scratch is not None and self.steps.noise is not None
+        assert self.scratch is not None and window.noise is not None
         clean, sd, x = engine.denoise_on_disk(
-            window.pixels, self.steps.noise, self.steps.strength, low, high, self.scratch
+            window.pixels, window.noise, self.steps.strength, low, high, self.scratch
         )
         if window.sd is not None:
             add_sd(sd, window.sd, low)
@@ -280,20 +294,20 @@ class Restoration:
         mask = None if window.masks is None else window.masks[place]
         mended = mask is not None and bool(mask.any())
         lit = (self.steps.gains or {}).get(slot.source, STEADY) != STEADY
-        changed = self.steps.noise is not None or lit
+        changed = window.noise is not None or lit
         x = None if window.x is None else float(window.x[place])
         if not mended and not changed:
             return replace(_kept(like, slot), x=x)
         keep = None if changed or mask is None else ~mask
         picture = window.pixels[place]
         sd = None if window.sd is None else window.sd[place]
-        if self.steps.keep_grain and self.steps.noise is not None:
-            picture, sd = self._with_grain(picture, sd, like, slot.source, mask)
+        if self.steps.keep_grain and window.noise is not None:
+            picture, sd = self._with_grain(picture, sd, like, mask, window.noise)
         frame = colour.native(picture, like, keep=keep)
-        if lit and not mended and self.steps.noise is None and _equal(frame, like):
+        if lit and not mended and window.noise is None and _equal(frame, like):
             return replace(_kept(like, slot), x=x)
         # Flicker is damage of the whole frame: its correction is no denoising.
-        origin: Origin = "mended" if mended or self.steps.noise is None else "denoised"
+        origin: Origin = "mended" if mended or window.noise is None else "denoised"
         spots = window.spots[place] if window.spots else ()
         return Made(
             frame=_timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, deflickered=lit,
@@ -301,17 +315,17 @@ class Restoration:
         )  # fmt: skip
 
     def _with_grain(
-        self, clean: FloatArray, sd: FloatArray | None, like: Frame, number: int, mask: Mask | None
+        self, clean: FloatArray, sd: FloatArray | None, like: Frame, mask: Mask | None, noise: Noise
     ) -> tuple[FloatArray, FloatArray | None]:
         """A part of the noise given back, but where the pixels were damaged; its error is at most the sum of both."""
         share = self.steps.keep_grain
-        gain, offset = (self.steps.gains or {}).get(number, STEADY)
+        gain, offset = (self.steps.gains or {}).get(like.index, STEADY)
         noisy = colour.working(like) * np.float32(gain) + np.float32(offset)
         given = np.isfinite(noisy) if mask is None else np.isfinite(noisy) & ~mask[..., None]
         mixed = np.where(given, clean + share * (noisy - clean), clean).astype(np.float32)
-        if sd is None or self.steps.noise is None:
+        if sd is None:
             return mixed, sd
-        wider = (1 - share) * sd + share * self.steps.noise.level
+        wider = (1 - share) * sd + share * noise.level
         return mixed, np.where(given, wider, sd).astype(np.float32)
 
     def _make_fresh(

@@ -15,6 +15,7 @@ from videorestore.make.masks import Spot
 from videorestore.make.spool import Spool
 from videorestore.make.work import Piece, Slot
 from videorestore.media.source import Source
+from videorestore.spatial.noise import Noise
 
 SPOOL_FROM = 96 << 20
 """Bytes of float32 frames from which they are kept on disk."""
@@ -64,7 +65,7 @@ class StreamedNatives:
 class Window:
     """The good frames of a piece; ``numbers`` are their places in the source.
 
-    ``pixels`` and ``sd`` are arrays ``(n, h, w, c)`` or `Spool`s of that shape.
+    ``pixels`` and ``sd`` are arrays ``(n, h, w, c)`` or `Spool`s of that shape; ``noise`` is what is to be removed.
     """
 
     numbers: list[int]
@@ -74,6 +75,7 @@ class Window:
     spots: tuple[tuple[Spot, ...], ...] = ()
     sd: Any = None
     x: FloatArray | None = None
+    noise: Noise | None = None
 
     def position(self, number: int) -> int:
         """Where the first good frame at or after ``number`` stands."""

@@ -17,11 +17,11 @@ from videorestore.media.source import Source
 from videorestore.media.streams import Span
 from videorestore.plan.choose import Choice
 from videorestore.plan.layout import ENOUGH, curve_layout, motion_layout
+from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
 from videorestore.request import Common
-from videorestore.spatial.noise import Noise
 
 
 def identity_slots(scan: Scan) -> tuple[Slot, ...]:
@@ -61,7 +61,7 @@ def assemble(
     """Cut the work into pieces and say what the output looks like."""
     engine = MotionEngine(options.quality)
     halo = CONTEXT
-    if steps.noise is not None:
+    if steps.denoises:
         halo += engine.denoise_reach
     if steps.masks is not None:
         halo += min(engine.inpaint_reach, steps.masks.reach)
@@ -72,7 +72,7 @@ def assemble(
         *size,
         halo=halo,
         quality=options.quality,
-        denoising=steps.noise is not None,
+        denoising=steps.denoises,
         mending=steps.masks is not None,
         making=making,
     )
@@ -134,15 +134,9 @@ def span_of(scan: Scan) -> Span | None:
 def facts_of(scan: Scan) -> dict[str, Any]:
     """What the record says of the input."""
     return {
-        **noise_facts(scan.noise),
+        **noise_facts(scan.noises, scan.shots),
         "cuts": [c for c in scan.survey.cuts if scan.start < c < scan.stop],
     }
-
-
-def noise_facts(noise: Noise) -> dict[str, Any]:
-    """Standard deviation of the noise, marked where it may be something else."""
-    facts: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
-    return facts if noise.trustworthy else {**facts, "noise": {"trustworthy": False}}
 
 
 def decoding_losses(scan: Scan) -> tuple[str, ...]:

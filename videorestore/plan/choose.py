@@ -92,7 +92,7 @@ def choose(
     found: Scan,
     options: Common,
     job: Job,
-    noise: Noise,
+    noises: tuple[Noise, ...],
     progress: Progress = silent,
     *,
     avoid: frozenset[int] = frozenset(),
@@ -104,6 +104,8 @@ def choose(
     ----------
     job : {"denoise", "interpolate", "inpaint"}
         What it is chosen for.
+    noises : tuple of Noise
+        Of every shot.
     avoid : frozenset of int
         Frames that must not be learnt from, besides those without content.
     between : bool
@@ -120,24 +122,23 @@ def choose(
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:
         engines = {fixed: engines[fixed]}
-    risky = job == "denoise" and fixed is None and noise.sd > 0
+    risky = [k for k in tested if job == "denoise" and fixed is None and noises[k].sd > 0]
 
     def experiments() -> Iterator[tuple[Any, ...]]:
         for step, k in enumerate(tested):
             progress("trying the models on hidden frames", step, len(tested))
-            yield score_hidden, *hidden_frames(source, found, good[k]), engines, noise
-            if risky:
-                progress("trying the models on the noise", step, len(tested))
-                yield risks_on, *risk_frames(source, good[k]), noise
+            yield score_hidden, *hidden_frames(source, found, good[k]), engines, noises[k]
+        for step, k in enumerate(risky):
+            progress("trying the models on the noise", step, len(risky))
+            yield risks_on, *risk_frames(source, good[k]), noises[k]
 
     results = list(spread(_called, experiments()))
-    each = 2 if risky else 1
-    trials: dict[int, Trial] = dict(zip(tested, results[::each]))
-    risks: dict[int, dict[str, float]] = dict(zip(tested, results[1::2])) if risky else {}
+    trials: dict[int, Trial] = dict(zip(tested, results))
+    risks: dict[int, dict[str, float]] = dict(zip(risky, results[len(tested) :]))
     lead = CLOSER_LEAD if between else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
     for k, risk in risks.items():
-        picks[k] = safer(risk, noise)
+        picks[k] = safer(risk, noises[k])
     if job == "inpaint" and fixed is None:
         for k in [k for k in tested if picks[k] == "curve"]:
             # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.

@@ -12,6 +12,7 @@ from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
 from videorestore.plan.look import small_picture
+from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import core_length, cut_pieces
 from videorestore.plan.scan import Scan, chosen, read_pixels, scan
 from videorestore.request import Span
@@ -46,17 +47,9 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         ``dropped``, ``damage``, ``flicker``, ``curve``.
     """
     seen = scan(source, span, progress)
-    survey, noise = seen.survey, seen.noise
+    survey = seen.survey
     found: dict[str, Any] = {
-        "noise_sd": round(noise.sd, 3),
-        "noise_interval": [round(noise.low, 3), round(noise.high, 3)],
-        "noise": {
-            "per_channel": [round(v, 3) for v in noise.per_channel],
-            "offset": round(noise.offset, 4),
-            "slope": round(noise.slope, 5),
-            "trustworthy": noise.trustworthy,
-            "through_codec": noise.codec,
-        },
+        **noise_facts(seen.noises, seen.shots),
         "fields": seen.fields.record(),
         "cuts": sorted(survey.cuts),
         "duplicates": sorted(survey.duplicates),

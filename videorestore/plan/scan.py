@@ -17,32 +17,17 @@ from videorestore.detect.cuts import with_gaps
 from videorestore.detect.fields import Fields, direction, judge_shots, luma_plane
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
-from videorestore.detect.noise import estimate_noise
-from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.errors import InputError
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
-from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture, spread
+from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture
+from videorestore.plan.noise import measure_noises, usual_noise
 from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
 from videorestore.spatial.noise import Noise
 
-NOISE_SHOTS = 3
-NOISE_LENGTH = 10
-NOISE_SIDE = 640
-"""The noise level is read off short stretches of the longest shots; of large frames a central part is enough."""
-
-BRIEF_SIDE = 320
-"""Where the noise is not to be removed, a smaller part of one shot tells it well enough."""
-
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
-
-QUIET, QUIET_CODED = 0.75, 0.35
-"""The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
-
-LIVELY = 0.5
-"""Share of coded noise that changes from frame to frame in a usual block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +42,8 @@ class Scan:
         The frames that were asked for.
     survey : Survey
         Frame numbers in it are the source's.
-    noise : Noise
+    noises : tuple of Noise
+        Of every shot.
     shots : tuple of (start, stop)
     fields : Fields
         Whether the frames are pictures or pairs of fields, shot by shot.
@@ -67,14 +53,19 @@ class Scan:
     start: int
     stop: int
     survey: Survey
-    noise: Noise
+    noises: tuple[Noise, ...]
     shots: tuple[Shot, ...]
     fields: Fields = field(default_factory=Fields)
 
-    @property
+    @cached_property
+    def noise(self) -> Noise:
+        """The usual noise."""
+        return usual_noise(self.noises, self.shots)
+
+    @cached_property
     def sure_noise_sd(self) -> float:
-        """Standard deviation of the noise as far as it is sure."""
-        return self.noise.sd if self.noise.trustworthy else min(self.noise.sd, DOUBTFUL_NOISE)
+        """Standard deviation of the strongest noise, as far as it is sure."""
+        return max(n.sd if n.trustworthy else min(n.sd, DOUBTFUL_NOISE) for n in self.noises)
 
     @property
     def times(self) -> tuple[Fraction, ...]:
@@ -196,13 +187,16 @@ def scan(
     gone = without | {i for i in range(start, stop) if index.statuses[i] != "good"}
     found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
     shots = shots_between(found.cuts, start, stop)
-    silence = Noise(sd=0.0)
     fields = judge_shots(combs, shots, start)
-    seen = Scan(index=index, start=start, stop=stop, survey=found, noise=silence, shots=shots, fields=fields)
+    seen = Scan(index=index, start=start, stop=stop, survey=found, noises=(), shots=shots, fields=fields)
     progress("measuring the noise", 0, 1)
-    noise = measure_noise(source, shots, seen.void, brief=brief)
+
+    def read(first: int, end: int, side: int) -> FloatArray:
+        return read_pixels(source, first, end, side=side)
+
+    noises = measure_noises(read, shots, seen.void, brief=brief)
     progress("measuring the noise", 1, 1)
-    return replace(seen, noise=noise)
+    return replace(seen, noises=noises)
 
 
 def expected_frames(source: Source) -> int:
@@ -258,48 +252,6 @@ def _shifted(found: Survey, by: int) -> Survey:
         dropped=tuple(replace(d, after=d.after + by) for d in found.dropped),
         holes=tuple(replace(d, after=d.after + by) for d in found.holes),
     )
-
-
-def measure_noise(
-    source: Source, shots: tuple[Shot, ...], void: frozenset[int], *, brief: bool = False
-) -> Noise:
-    """Noise of the clip: the median of what a few stretches of neighbouring good frames say."""
-    count, side = (1, BRIEF_SIDE) if brief else (NOISE_SHOTS, NOISE_SIDE)
-    stretches = []
-    for a, b in sorted(shots, key=lambda shot: shot[0] - shot[1])[:count]:
-        runs = _runs([i for i in range(a, b) if i not in void])
-        if runs:
-            longest = max(runs, key=len)
-            middle = max(0, (len(longest) - NOISE_LENGTH) // 2)
-            stretches.append(longest[middle : middle + NOISE_LENGTH])
-    if not stretches:
-        return Noise(sd=0.0, trustworthy=False)
-    parts = ((np.nan_to_num(read_pixels(source, s[0], s[-1] + 1, side=side), nan=128.0),) for s in stretches)
-    found: list[Noise] = list(spread(_doubted, parts))
-    trusted = [n for n in found if n.trustworthy] or found
-    return sorted(trusted, key=lambda n: n.sd)[len(trusted) // 2]
-
-
-def _doubted(frames: FloatArray) -> Noise:
-    """The noise of some frames, not to be trusted where single frames do not show it."""
-    noise = estimate_noise(frames)
-    share = QUIET_CODED if noise.codec else QUIET
-    shown = quietest_sd(frames, noise.sd) >= share * noise.sd
-    if noise.codec:
-        # What is frozen all over may as well be texture.
-        shown = shown and lively_sd(frames) >= LIVELY * noise.sd
-    return noise if shown else replace(noise, trustworthy=False)
-
-
-def _runs(numbers: list[int]) -> list[list[int]]:
-    """Maximal runs of successive numbers."""
-    runs: list[list[int]] = []
-    for i in numbers:
-        if runs and i == runs[-1][-1] + 1:
-            runs[-1].append(i)
-        else:
-            runs.append([i])
-    return runs
 
 
 def read_pixels(source: Source, start: int, stop: int, *, side: int | None = None) -> FloatArray:

@@ -95,13 +95,19 @@ def tiles(record: Record) -> list[Tile]:
     return found
 
 
+def noise_is_sure(record: Record) -> bool:
+    """Whether what the record says of the noise is noise and nothing else."""
+    return any(entry["trustworthy"] for entry in record.get("noise") or [{"trustworthy": True}])
+
+
 def noise_doubt(record: Record) -> str:
-    """What must be said beside a noise level that was not measured as it stands."""
+    """What must be said beside the usual noise level: where shots differ, where it was not measured as it stands."""
+    each = [entry["sd"] for entry in record.get("noise") or [{"sd": 0.0}]]
+    apart = max(each) - min(each) >= HARDLY_SEEN
+    text = f", from {min(each):.2g} to {max(each):.3g} in {len(each)} shots" if apart else ""
     if record.get("noise_measured") is not None:
-        return f", assumed: a codec hides a part, {record['noise_measured']:.3g} was measured"
-    noise = record.get("noise")
-    doubt = isinstance(noise, dict) and not noise.get("trustworthy", True)
-    return ", unsure" if doubt else ""
+        return text + f", assumed: a codec hides a part, {record['noise_measured']:.3g} was measured"
+    return text if noise_is_sure(record) else text + ", unsure"
 
 
 def _compared(record: Record) -> list[Tile]:
@@ -171,7 +177,7 @@ def findings(record: Record) -> list[dict[str, str]]:
     if noise is not None and noise >= HARDLY_SEEN:
         interval = record.get("noise_interval")
         sure = f"95 % interval {interval[0]:.3g} to {interval[1]:.3g}" if interval else ""
-        if (record.get("noise") or {}).get("trustworthy", True):
+        if noise_is_sure(record):
             add(f"noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
         else:
             sure = "unsure, it may be fine texture or motion: restore leaves it"

@@ -81,7 +81,7 @@ class Noise:
         if sigma is None:
             return self
         if self.sd > 0 and sigma > 0:
-            return replace(self.scaled(sigma / self.sd), assumed=None)
+            return replace(self.scaled(sigma / self.sd), assumed=None, trustworthy=True)
         return Noise.white(sigma)
 
     def scaled(self, factor: float) -> Noise:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from videorestore.make.pipeline import Restoration, Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
+from videorestore.plan.noise import noise_facts
 from videorestore.plan.scan import scan
 from videorestore.request.verbs import DenoiseOptions
 
@@ -17,23 +16,21 @@ def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progres
     """Plan ``denoise``: noise level, model, pieces."""
     found = scan(source, options.span, progress)
     # Whoever asks for it wants the noise removed that a codec hid, too.
-    noise = found.noise.stated(options.sigma).to_remove()
+    noises = tuple(n.stated(options.sigma).to_remove() for n in found.noises)
     lost = found.lost
     if len(lost) == found.stop - found.start:
         lost = frozenset()
-    choice = choose(source, found, options, "denoise", noise, progress)
-    idle = options.strength == 0 or options.keep_grain == 1 or noise.sd <= 0
+    choice = choose(source, found, options, "denoise", noises, progress)
+    idle = options.strength == 0 or options.keep_grain == 1
     steps = Steps(
         slots=identity_slots(found),
-        noise=None if idle else noise,
+        noises=tuple(None if idle or n.sd <= 0 else n for n in noises),
         strength=options.strength,
         keep_grain=options.keep_grain,
         quality=options.quality,
         untouched=lost,
     )
-    findings: dict[str, Any] = {"noise_sd": round(noise.sd, 3)}
-    if options.sigma is not None:
-        findings["noise"] = None  # stated, not estimated
-    elif found.noise.assumed is not None:
+    findings = noise_facts(noises, found.shots)
+    if options.sigma is None and found.noise.assumed is not None:
         findings["noise_measured"] = round(found.noise.sd, 3)
     return assemble("denoise", source, found, steps, options, choice, budget, findings)

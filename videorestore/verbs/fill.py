@@ -26,7 +26,7 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
     check_numbers(listed, insertions, len(index))
     found = scan(source, options.span, progress, without=frozenset(listed or ()))
     missing = worthless_frames(found, listed)
-    choice = choose(source, found, options, "interpolate", found.noise, progress, avoid=missing)
+    choice = choose(source, found, options, "interpolate", found.noises, progress, avoid=missing)
     if listed is None and not insertions:
         insertions = time_gaps(found)
     gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)

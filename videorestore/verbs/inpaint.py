@@ -30,7 +30,7 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
 
         return plan_loose(source, found, options, progress)
     masks = find_masks(source, found, options.mask)
-    choice = choose(source, found, options, "inpaint", found.noise, progress)
+    choice = choose(source, found, options, "inpaint", found.noises, progress)
     steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
     return assemble("inpaint", source, found, steps, options, choice, budget)
 

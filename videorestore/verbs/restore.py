@@ -13,6 +13,7 @@ from videorestore.plan.dirt import dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
 from videorestore.plan.moments import Place
+from videorestore.plan.noise import noise_facts
 from videorestore.plan.scan import Scan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import counted, frames_in_words
@@ -36,7 +37,8 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     found = scan(source, options.span, progress)
     notes: list[str] = []
     missing = frames_to_fill(found, options, notes)
-    noise = noise_to_remove(found, options, notes)
+    noises = noises_to_remove(found, options, notes)
+    noisy = any(n is not None for n in noises)
     masks = None
     if options.mend == "auto":
         masks = dirt(source, found, progress)
@@ -48,8 +50,8 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
             notes.append("mend: the film is not dirty, only what is surely damaged is mended")
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
-    job: Job = "denoise" if noise else "interpolate"
-    choice = choose(source, found, options, job, found.noise, progress, avoid=missing, between=faster)
+    job: Job = "denoise" if noisy else "interpolate"
+    choice = choose(source, found, options, job, found.noises, progress, avoid=missing, between=faster)
     inserted: list[dict[str, Any]] = []
     losses: tuple[str, ...] = ()
     if faster:
@@ -69,7 +71,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         missing=missing,
         untouched=(found.lost | found.blank) - missing,
         masks=masks,
-        noise=noise,
+        noises=noises,
         strength=options.strength,
         keep_grain=options.keep_grain,
         quality=options.quality,
@@ -77,10 +79,8 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         brief=brief,
     )
     findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
-    if noise is not None:
-        findings["noise_sd"] = round(noise.sd, 3)
-        if options.sigma is not None:
-            findings["noise"] = None  # stated, not estimated
+    if noisy and options.sigma is not None:
+        findings |= noise_facts([n.stated(options.sigma) for n in found.noises], found.shots)
     if inserted:
         findings["inserted"] = inserted
     lost = [entry for entry in dropped(found) if not {entry["after"]} & {e["after"] for e in inserted}]
@@ -130,17 +130,24 @@ def shots_too_short(found: Scan, options: RestoreOptions, notes: list[str]) -> f
     return short
 
 
-def noise_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> Noise | None:
-    """The noise model where denoising pays, else None."""
-    if options.denoise == "off":
-        return None
-    noise = found.noise.stated(options.sigma)
+def noises_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> tuple[Noise | None, ...]:
+    """The noise of every shot where denoising pays, else None."""
     wanted = options.denoise == "on" or options.sigma is not None
-    least = noise.low if noise.codec else noise.sd
-    if noise.sd <= 0 or (not wanted and (least < LEAST_NOISE or not noise.trustworthy)):
-        return None
-    notes.append(f"denoise: sd {noise.sd:.1f} of 255")
-    return noise
+
+    def pays(noise: Noise) -> bool:
+        least = noise.low if noise.codec else noise.sd
+        return noise.sd > 0 and (wanted or (least >= LEAST_NOISE and noise.trustworthy))
+
+    stated = [n.stated(options.sigma) for n in found.noises]
+    noises = tuple(n if options.denoise != "off" and pays(n) else None for n in stated)
+    there = [n.sd for n in noises if n is not None]
+    if there:
+        low, high = (f"{sd:.1f}" for sd in (min(there), max(there)))
+        spread = low if low == high else f"{low} to {high}"
+        left = len(noises) - len(there)
+        shots = f", {left} of {len(noises)} shots are left as they are" if left else ""
+        notes.append(f"denoise: sd {spread} of 255{shots}")
+    return noises
 
 
 def flicker_to_remove(

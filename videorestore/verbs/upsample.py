@@ -20,10 +20,10 @@ def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progre
     found = scan(source, options.span, progress, brief=options.denoise != "on")
     if found.stop - found.start < 2:
         raise InputError("upsample needs two frames to put new ones between, got 1; give more frames.")
-    choice = choose(source, found, options, "interpolate", found.noise, progress, between=True)
+    choice = choose(source, found, options, "interpolate", found.noises, progress, between=True)
     steps = Steps(
         slots=faster_slots(found, options.factor, options.fps),
-        noise=found.noise if options.denoise == "on" and found.noise.sd > 0 else None,
+        noises=tuple(n if options.denoise == "on" and n.sd > 0 else None for n in found.noises),
         quality=options.quality,
         untouched=found.lost,
     )

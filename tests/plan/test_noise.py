@@ -1,0 +1,50 @@
+"""The noise of every shot, and what stands in the way of measuring it."""
+
+import numpy as np
+import pytest
+
+from tests.verbs.test_verbs import drifting
+from videorestore.plan.noise import measure_noises, usual_noise
+from videorestore.spatial.noise import Noise
+
+
+def noisy(n, sd, seed=0):
+    truth = drifting(n=n, seed=seed)
+    rng = np.random.default_rng(seed)
+    return np.clip(np.rint(truth + rng.normal(0, sd, truth.shape)), 0, 255).astype(np.float32)
+
+
+def measured(clip, shots, **how):
+    return measure_noises(lambda first, end, side: clip[first:end], shots, frozenset(), **how)
+
+
+@pytest.mark.parametrize("bars", [((14, 14), (0, 0)), ((0, 0), (80, 80))], ids=["letterbox", "upright"])
+def test_bars_do_not_hide_the_noise(bars):
+    clip = np.pad(noisy(10, 12.0), ((0, 0), *bars, (0, 0)))
+    (found,) = measured(clip, ((0, 10),))
+    assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
+
+
+def test_every_shot_has_its_own_and_the_longest_speaks_for_all_in_brief():
+    clip = np.concatenate([noisy(12, 5.0), noisy(10, 20.0, seed=5)])
+    shots = ((0, 12), (12, 22))
+    assert [n.sd for n in measured(clip, shots)] == pytest.approx([5.0, 20.0], rel=0.15)
+    brief = measured(clip, shots, brief=True)
+    assert brief[0] == brief[1] and brief[0].sd == pytest.approx(5.0, rel=0.15)
+
+
+def test_a_shot_that_cannot_tell_has_the_usual_noise_where_it_has_room_for_it():
+    shots = ((0, 10), (10, 11))
+    clip = np.concatenate([noisy(10, 12.0), noisy(1, 14.0, seed=5)])
+    found = measured(clip, shots)
+    assert found[1] == found[0]
+    clip[10] = 128.0
+    found = measured(clip, shots)
+    assert found[1].sd < 1 and not found[1].trustworthy
+
+
+def test_the_usual_noise_is_that_of_the_middle_frame():
+    noises = [Noise(sd=s) for s in (9.0, 2.0, 5.0)]
+    assert usual_noise(noises, [(0, 4), (4, 10), (10, 13)]).sd == 5.0
+    assert usual_noise(noises, [(0, 20), (20, 26), (26, 29)]).sd == 9.0
+    assert usual_noise([], []).sd == 0

@@ -1,0 +1,141 @@
+"""The noise of every shot: measured on a stretch of it, stated by the user, said in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from videorestore.clip import FloatArray
+from videorestore.detect.noise import estimate_noise
+from videorestore.detect.quiet import lively_sd, quietest_sd
+from videorestore.make.work import Shot
+from videorestore.plan.look import spread
+from videorestore.spatial.noise import Noise
+
+LENGTH, SIDE = 10, 640
+"""Frames of a shot, and pixels of a side from the middle of large ones, that tell the noise well enough."""
+
+BRIEF_SIDE = 320
+"""Where the noise is not to be removed, a smaller part of the longest shot tells it well enough."""
+
+QUIET, QUIET_CODED = 0.75, 0.35
+"""The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
+
+LIVELY = 0.5
+"""Share of coded noise that changes from frame to frame in a usual block."""
+
+UNKNOWN = Noise(sd=0.0, trustworthy=False)
+"""Of a shot without a good frame."""
+
+
+def measure_noises(
+    read: Callable[[int, int, int], FloatArray],
+    shots: tuple[Shot, ...],
+    void: frozenset[int],
+    *,
+    brief: bool = False,
+) -> tuple[Noise, ...]:
+    """Noise of every shot, from neighbouring good frames in its middle.
+
+    Parameters
+    ----------
+    read : callable
+        From the first frame, the one behind the last and a side to pixels ``(n, h, w, c)`` from the middle.
+    void : frozenset of int
+        Frames that tell nothing.
+    brief : bool
+        The noise need not be known well: the longest shot speaks for all.
+    """
+    stretches: dict[Shot, list[int]] = {}
+    for shot in sorted(shots, key=lambda shot: shot[0] - shot[1]):
+        runs = _runs([i for i in range(*shot) if i not in void])
+        if runs:
+            longest = max(runs, key=len)
+            middle = max(0, (len(longest) - LENGTH) // 2)
+            stretches[shot] = longest[middle : middle + LENGTH]
+            if brief:
+                break
+    side = BRIEF_SIDE if brief else SIDE
+    parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches.values())
+    found = dict(zip(stretches, spread(_doubted, parts)))
+    if brief:
+        found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
+    noises = tuple(found.get(shot, UNKNOWN) for shot in shots)
+    common = usual_noise(noises, shots)
+    return tuple(n if n.trustworthy else _borrowed(n, common) for n in noises)
+
+
+def _borrowed(own: Noise, usual: Noise) -> Noise:
+    """The usual noise for a shot that cannot tell its own, where what it shows has room for it."""
+    return usual if usual.trustworthy and usual.low <= own.sd else own
+
+
+def usual_noise(noises: Sequence[Noise], shots: Sequence[Shot]) -> Noise:
+    """The noise of the middle one of all frames, ordered by their noise; of frames that can tell, if there are any."""
+    some = [(n, b - a) for n, (a, b) in zip(noises, shots) if n.trustworthy]
+    ranked = sorted(some or [(n, b - a) for n, (a, b) in zip(noises, shots)], key=lambda pair: pair[0].sd)
+    if not ranked:
+        return UNKNOWN
+    total = np.cumsum([length for _, length in ranked])
+    return ranked[int(np.searchsorted(total, total[-1] / 2, side="right"))][0]
+
+
+def noise_facts(noises: Sequence[Noise], shots: Sequence[Shot]) -> dict[str, Any]:
+    """What the record says: ``noise_sd``, ``noise_interval`` of the usual one, and ``noise`` shot by shot."""
+    usual = usual_noise(noises, shots)
+    return {
+        "noise_sd": round(usual.sd, 3),
+        "noise_interval": [round(usual.low, 3), round(usual.high, 3)],
+        "noise": [_entry(noise, shot) for noise, shot in zip(noises, shots)],
+    }
+
+
+def _entry(noise: Noise, shot: Shot) -> dict[str, Any]:
+    return {
+        "start": shot[0],
+        "stop": shot[1],
+        "sd": round(noise.sd, 3),
+        "interval": [round(noise.low, 3), round(noise.high, 3)],
+        "per_channel": [round(v, 3) for v in noise.per_channel],
+        "offset": round(noise.offset, 4),
+        "slope": round(noise.slope, 5),
+        "trustworthy": noise.trustworthy,
+        "clipped": noise.clipped,
+        "through_codec": noise.codec,
+        "monochrome": noise.monochrome,
+    }
+
+
+def without_bars(frames: FloatArray) -> FloatArray:
+    """The frames ``(n, h, w, c)`` without the rows and columns at their margins that never change: bars have no noise."""
+    changes = (frames != frames[0]).any(axis=(0, 3))
+    rows, columns = (np.flatnonzero(changes.any(axis=k)) for k in (1, 0))
+    if not len(rows):
+        return frames
+    return frames[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+
+
+def _doubted(frames: FloatArray) -> Noise:
+    """The noise of some frames, not to be trusted where single frames do not show it."""
+    frames = without_bars(frames)
+    noise = estimate_noise(frames)
+    share = QUIET_CODED if noise.codec else QUIET
+    shown = quietest_sd(frames, noise.sd) >= share * noise.sd
+    if noise.codec:
+        # What is frozen all over may as well be texture.
+        shown = shown and lively_sd(frames) >= LIVELY * noise.sd
+    return noise if shown else replace(noise, trustworthy=False)
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Maximal runs of successive numbers."""
+    runs: list[list[int]] = []
+    for i in numbers:
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return runs
