@@ -84,7 +84,7 @@ def test_a_logo_stands_still_over_a_moving_scene():
     assert np.sqrt(np.square(made[around] - truth[around]).mean()) < 25
 
 
-@pytest.mark.parametrize(("radius", "step"), [(6, 7), (8, 14), (14, 14)])
+@pytest.mark.parametrize(("radius", "step"), [(8, 14), (14, 14)])
 def test_a_ball_over_a_wall_stays_whole_and_leaves_no_ghost(radius, step):
     wall = translating([(0, 0)], shape=(120, 200), channels=1)[0, ..., 0]
     ball = 170 + 0.3 * translating([(0, 0)], shape=(2 * radius + 1,) * 2, seed=1, channels=1)[0, ..., 0]
