@@ -12,9 +12,12 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numba
+
+from videorestore import pulse
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Args = ParamSpec("_Args")
@@ -59,19 +62,28 @@ def parallel_kernel(
     return wrap
 
 
-def in_threads(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    """Results of ``work`` on every item, in order; this thread and its helpers take the next one as they come free."""
+def in_threads(
+    work: Callable[[_Item], _Result], items: Sequence[_Item], *, counted: bool = False
+) -> list[_Result]:
+    """Results of ``work`` on every item, in order; this thread and its helpers take the next one as they come free.
+
+    ``counted``: the items are equal parts of the work at hand, see `videorestore.pulse`.
+    """
     helpers = min(_threads.count, len(items)) - 1
     left = iter(enumerate(items))
     results: dict[int, _Result] = {}
+    marker = pulse.Marker(len(items)) if counted else None
 
     def take() -> None:
         for number, item in left:
             results[number] = work(item)
+            if marker is not None:
+                marker.mark()
 
     futures = [_threads.pool().submit(take) for _ in range(helpers)]
     try:
-        take()
+        with marker or nullcontext():
+            take()
     finally:
         # The arrays are the caller's: nothing may write to them after the return, even after an error. Helpers that have
         # not begun are not waited for: they may stand behind the very thread that waits.

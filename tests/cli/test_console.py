@@ -107,3 +107,15 @@ def test_a_long_silence_is_broken() -> None:
     console.close()
     console.still()
     assert err.getvalue().splitlines() == ["fitting", "fitting (working for 1:30)"]
+
+
+def test_the_rate_is_that_of_the_last_minute() -> None:
+    meter = Meter("denoise", 0.0)
+    meter.update(0, 1000, 0.0)
+    for second in range(1, 101):
+        # Slow while kernels are compiled, then ten a second.
+        meter.update(0 if second <= 30 else 10 * (second - 30), 1000, float(second))
+    rate = meter.rate(100.0)
+    assert rate is not None and abs(rate - 10) < 0.2
+    left = meter.left(100.0)
+    assert left is not None and abs(left - 30) < 1

@@ -15,6 +15,9 @@ Clock = Callable[[], float]
 SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
 
+RECENT_S = 60.0
+"""The rate is that of the last minute: what was slow at the beginning says nothing of the end."""
+
 
 class Meter:
     """How fast a phase goes and how long it still takes.
@@ -32,17 +35,24 @@ class Meter:
         self.done = 0
         self.total = 0
         # A resumed phase starts above 0; what was done before must not flatter the rate.
-        self._first: int | None = None
+        self._seen: list[tuple[float, int]] = []
 
-    def update(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int, now: float | None = None) -> None:
         """Take note of where the phase stands."""
-        if self._first is None:
-            self._first = done
+        at = self.started if now is None else now
+        if not self._seen:
+            self._seen.append((self.started, done))
+        elif done > self.done:
+            self._seen.append((at, done))
+        while len(self._seen) > 2 and self._seen[1][0] <= at - RECENT_S:
+            del self._seen[0]
         self.done, self.total = done, total
 
     def rate(self, now: float) -> float | None:
-        """Units per second since the phase began; None before there is anything to say."""
-        made, spent = self.done - (self._first or 0), now - self.started
+        """Units per second of the last minute; None before there is anything to say."""
+        if not self._seen:
+            return None
+        made, spent = self.done - self._seen[0][1], now - self._seen[0][0]
         return made / spent if made > 0 and spent > 0 else None
 
     def left(self, now: float) -> float | None:
@@ -223,7 +233,7 @@ class Console:
         new = meter is None or meter.phase != phase
         if meter is None or new:
             meter = self._meter = Meter(phase, now)
-        meter.update(done, total)
+        meter.update(done, total, now)
         self._calls += 1
         self._opened().show(meter, now, new=new)
 

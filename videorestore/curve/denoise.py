@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.curve.blocks import Blocks, wiener
 from videorestore.curve.fit import CurveFit, fit_curve
@@ -99,8 +100,8 @@ def denoise(
     level = (fit.noise_sd if sigma is None else float(sigma)) * strength
     weights = fit.model.posterior_weights(fit.x)
     large = n * height * width * channels <= _SMALL
-    for y0 in range(0, height, TILE):
-        for x0 in range(0, width, TILE):
+    for y0 in pulse.counted(range(0, height, TILE)):
+        for x0 in pulse.counted(range(0, width, TILE)):
             y1, x1 = min(height, y0 + TILE), min(width, x0 + TILE)
             top, bottom = max(0, y0 - _HALO), min(height, y1 + _HALO)
             left, right = max(0, x0 - _HALO), min(width, x1 + _HALO)

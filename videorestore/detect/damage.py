@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
 from videorestore.detect.spikes import Seen, changes, find_spikes
@@ -134,7 +135,7 @@ def _weighed(
     steps = changes(frames)
     spots: dict[int, list[_Spot]] = {}
     seen: dict[int, list[Seen]] = {}
-    for k in range(low, high):
+    for k in pulse.counted(range(low, high)):
         spots[k], seen[k] = _spots(frames, k, noise_sd, least, steps)
     far = _FAR * max(frames.shape[1:3])
     for k in range(start, stop):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from videorestore import colour
+from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
@@ -186,7 +186,7 @@ def searched(search: Search, frames: Any, sift: Sift | None = None) -> Masked:
     height, width = frames.shape[1:3]
     masks = np.zeros((len(frames), height, width), np.bool_)
     found: list[Damage] = []
-    for left in range(0, width, STRIP):
+    for left in pulse.counted(range(0, width, STRIP)):
         right = min(width, left + STRIP)
         low, high = max(0, left - STRIP_MARGIN), min(width, right + STRIP_MARGIN)
         part = frames[:, 0:height, low:high]

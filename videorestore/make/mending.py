@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.make.engines import Engine
 from videorestore.make.spool import Patched, Spool
@@ -36,19 +37,18 @@ def mend_on_disk(
     height, width = frames.shape[1:3]
     shape = (high - low, *frames.shape[1:])
     mended, sd = Spool(scratch, shape), Spool(scratch, shape, np.float16)
-    for row in spans(height, side):
-        for column in spans(width, side):
-            box = slice(row.start, row.stop), slice(column.start, column.stop)
-            holes = np.ascontiguousarray(masks[:, box[0], box[1]])
-            if not holes[low:high].any():
-                continue
-            values, spread = engine.inpaint(frames[(slice(None), *box)], holes, low, high)
-            weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
-            for k, hole in enumerate(holes[low:high]):
-                if hole.any():
-                    place = slice(k, k + 1), *box
-                    mended[place] += weight * np.where(hole[..., None], values[k], 0)
-                    sd[place] += weight * spread[k]
+    for row, column in pulse.counted([(r, c) for r in spans(height, side) for c in spans(width, side)]):
+        box = slice(row.start, row.stop), slice(column.start, column.stop)
+        holes = np.ascontiguousarray(masks[:, box[0], box[1]])
+        if not holes[low:high].any():
+            continue
+        values, spread = engine.inpaint(frames[(slice(None), *box)], holes, low, high)
+        weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
+        for k, hole in enumerate(holes[low:high]):
+            if hole.any():
+                place = slice(k, k + 1), *box
+                mended[place] += weight * np.where(hole[..., None], values[k], 0)
+                sd[place] += weight * spread[k]
     for k in range(high - low):
         picture: FloatArray = frames[low + k]
         mended[k] = np.where(masks[low + k][..., None], mended[k], picture)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from videorestore import colour
+from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.beyond import beyond
 from videorestore.make.cost import (
@@ -166,13 +166,28 @@ class Restoration:
             return
         model = self.models[self._shot(piece)]
         engine = engine_for(model, self.steps.quality, self.side)
-        window = self._read(source, piece, model)
+        searched, mended, denoised = self._shares(piece, slots)
+        with pulse.part(0.0, searched):
+            window = self._read(source, piece, model)
         if not window.numbers:
             yield from self._without_support(source, piece, slots)
             return
-        self._mend(window, engine, piece)
-        self._denoise(window, engine, piece)
-        yield from self._deliver(source, window, engine, piece, slots)
+        with pulse.part(searched, mended):
+            self._mend(window, engine, piece)
+        with pulse.part(mended, denoised):
+            self._denoise(window, engine, piece)
+        for k, made in enumerate(self._deliver(source, window, engine, piece, slots), 1):
+            pulse.at(denoised + (1.0 - denoised) * k / len(slots))
+            yield made
+
+    def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
+        """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""
+        steps = self.steps
+        search = MENDING if steps.masks is not None else 0.0
+        denoise = DENOISING[steps.quality] if self._noise(piece) is not None else 0.0
+        fresh = sum(s.source is None or s.source in steps.missing for s in slots) / max(1, len(slots))
+        total = COPYING + search + denoise + INTERPOLATING * fresh
+        return 0.9 * search / total, search / total, (search + denoise) / total
 
     def _shot(self, piece: Piece) -> int:
         """Number of the shot that a piece belongs to."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray
 
 SIDE = 512
@@ -70,15 +71,15 @@ def by_parts(
         return engine(frames[:])
     mean = np.zeros((count, *frames.shape[1:]), np.float32) if out is None else out
     sd = np.zeros((count, *frames.shape[1:]), np.float32) if out_sd is None else out_sd
-    for row in spans(height, side):
-        for column in spans(width, side):
-            part = np.ascontiguousarray(frames[:, row.start : row.stop, column.start : column.stop])
-            m, s = engine(part)
-            del part
-            weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
-            for k in range(count):
-                # Frame by frame: sums of whole parts would be held twice.
-                box = slice(k, k + 1), slice(row.start, row.stop), slice(column.start, column.stop)
-                mean[box] += weight * m[k]
-                sd[box] += weight * s[k]
+    boxes = [(row, column) for row in spans(height, side) for column in spans(width, side)]
+    for row, column in pulse.counted(boxes):
+        part = np.ascontiguousarray(frames[:, row.start : row.stop, column.start : column.stop])
+        m, s = engine(part)
+        del part
+        weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
+        for k in range(count):
+            # Frame by frame: sums of whole parts would be held twice.
+            box = slice(k, k + 1), slice(row.start, row.stop), slice(column.start, column.stop)
+            mean[box] += weight * m[k]
+            sd[box] += weight * s[k]
     return mean, sd

@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
+from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
 from videorestore.errors import InputError
@@ -42,6 +43,9 @@ from videorestore.spatial.subsampled import find_grid, gather, spread
 Quality = Literal["fast", "default", "best"]
 
 _SMALLEST = 16
+_TEMPORAL_SHARE = 0.4
+_FLOW_SHARE = 0.2
+"""Shares of the time: what comes before the groups of patches, and of each of the two the motion. For progress only."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
 CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
@@ -219,7 +223,9 @@ def _denoise(
     own = variance[start:stop]
     halo = preset.passes * preset.groups.reach
     low, high = max(0, start - halo), min(n, stop + halo)
-    parts = _temporal(layout, preset, low, high, noise.codec)
+    temporal = _TEMPORAL_SHARE if preset.passes else 1.0
+    with pulse.part(0.0, temporal):
+        parts = _temporal(layout, preset, low, high, noise.codec)
     done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
@@ -233,13 +239,16 @@ def _denoise(
         planes, variance = _data(parts, planes[low:high], variance[low:high])
     groups = preset.groups
     for k in range(preset.passes):
+        begin, end = (temporal + (1.0 - temporal) * j / preset.passes for j in (k, k + 1))
         # The passes to come need the frames around; each pass gives up its outermost ones.
         halo = (preset.passes - 1 - k) * preset.groups.reach
         low, high = max(0, start - halo), min(len(planes), stop + halo)
-        forward, backward = _motion(result[:, 0], layout.scale)
-        result, remaining = restore_patches(
-            planes, result, variance, forward, backward, start=low, stop=high, groups=groups
-        )
+        with pulse.part(begin, begin + _FLOW_SHARE * (end - begin)):
+            forward, backward = _motion(result[:, 0], layout.scale)
+        with pulse.part(begin + _FLOW_SHARE * (end - begin), end):
+            result, remaining = restore_patches(
+                planes, result, variance, forward, backward, start=low, stop=high, groups=groups
+            )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
     luma = remaining[start:stop, :1]
@@ -259,7 +268,7 @@ def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
     n, h, w = lumas.shape
     bytes_ = np.clip(np.rint(lumas * np.float32(scale)), 0, 255).astype(np.uint8)
     pairs = [(k, k + 1) for k in range(n - 1)] + [(k + 1, k) for k in range(n - 1)]
-    flows = in_threads(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs)
+    flows = in_threads(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs, counted=True)
     both = np.array(flows, dtype=np.float32).reshape(2, n - 1, h, w, 2)
     return both[0], both[1]
 
@@ -268,7 +277,8 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
     """The posteriors along motion of the frames ``low`` to ``high``."""
     pilots = [shrink_in_planes(a, v) for a, v in zip(layout.planes, layout.variance)]
     pilot = np.stack([p[0] for p in pilots])
-    forward, backward = _motion(pilot[:, 0], layout.scale)
+    with pulse.part(0.1, 0.1 + _FLOW_SHARE):
+        forward, backward = _motion(pilot[:, 0], layout.scale)
     chroma, variance = layout.chroma, layout.chroma_variance
     pictures = Pictures(
         noisy=_last(layout.planes),
@@ -281,7 +291,10 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
         chroma=None if chroma is None else _last(chroma),
         chroma_level=None if variance is None else variance.mean(axis=1),
     )
-    return in_threads(lambda t: along_motion(pictures, t, preset.temporal), range(low, high))
+    with pulse.part(0.1 + _FLOW_SHARE, 1.0):
+        return in_threads(
+            lambda t: along_motion(pictures, t, preset.temporal), range(low, high), counted=True
+        )
 
 
 def _last(planes: FloatArray) -> FloatArray:

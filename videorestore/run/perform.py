@@ -41,6 +41,7 @@ from videorestore.run.ahead import compiled_ahead
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
 from videorestore.run.store import WorkFolder, describe
+from videorestore.run.tally import Tally
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
@@ -387,10 +388,7 @@ def _make_all(
 ) -> int:
     """Make the pieces that are not there yet. Returns how many processes worked at once."""
     counts = work.output_counts()
-    total = sum(counts)
     todo = [p.index for p in work.pieces if not folder.done(p.index)]
-    done = total - sum(counts[k] for k in todo)
-    progress(work.verb, done, total)
     jobs = _processes(work, options, len(todo))
     # A curve holds a whole shot: it needs room more than speed.
     hold = not _tight(options) and "curve" not in getattr(work, "models", ())
@@ -407,10 +405,10 @@ def _make_all(
         stream = cluster.spread(assignment, todo, folder, options.cluster)
     else:
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
-    with crew, workers.threads(1 if crew.others else 0):
-        for frames in stream:
-            done += frames
-            progress(work.verb, done, total)
+    tally = Tally(work.verb, counts, todo, folder, progress)
+    with crew, workers.threads(1 if crew.others else 0), tally:
+        for _ in stream:
+            tally.tell()
     return jobs
 
 

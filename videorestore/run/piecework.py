@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from videorestore import colour
+from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.make.masks import FileMasks
 from videorestore.make.pipeline import Restoration
@@ -195,7 +195,8 @@ def store_piece(
     )
     frames = collector.through(work.make(source, piece, progress))
     path = str(folder.segment(piece.index))
-    write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
+    with pulse.listening(folder.pulse(piece.index)):
+        write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
     if sds is not None:
         sds.finish()
     if assignment.previews:

@@ -9,7 +9,9 @@ import json
 import os
 import shutil
 import stat
+import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
 from videorestore.request.declare import declared, paths
 from videorestore.run import plan_file
+
+PULSE = 1.0
+"""Seconds between two notes of how far a piece has come."""
 
 _SAMPLE = 1 << 20
 
@@ -235,6 +240,26 @@ class WorkFolder:
     def previews_path(self, index: int) -> Path:
         """Small pictures of a piece for the page."""
         return self.path / f"{index:06d}.npz"
+
+    def pulse(self, index: int) -> Callable[[float], None]:
+        """Takes down how far a piece has come, now and then, for `share`."""
+        path, said = self.path / f"{index:06d}.at", [0.0]
+
+        def tell(share: float) -> None:
+            now = time.monotonic()
+            if now - said[0] >= PULSE:
+                said[0] = now
+                with contextlib.suppress(OSError):
+                    path.write_text(f"{share:.4f}")
+
+        return tell
+
+    def share(self, index: int) -> float:
+        """How far a piece has come that is being made: 0 to 1."""
+        try:
+            return min(1.0, max(0.0, float((self.path / f"{index:06d}.at").read_text())))
+        except (OSError, ValueError):
+            return 0.0
 
     def done(self, index: int) -> bool:
         """Whether the piece is complete: its files have the sizes that were taken down at last."""

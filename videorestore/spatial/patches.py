@@ -102,5 +102,5 @@ def restore_patches(
             spread[t - start],
         )
 
-    in_threads(restore, range(start, stop))
+    in_threads(restore, range(start, stop), counted=True)
     return mean, spread

@@ -1,0 +1,62 @@
+"""How far work has come is told from inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from videorestore import pulse
+from videorestore.compiled import in_threads
+
+
+def test_parts_nest_and_shares_rise_to_the_end() -> None:
+    heard: list[float] = []
+    with pulse.listening(heard.append):
+        with pulse.part(0.0, 0.5):
+            for _ in pulse.counted(range(2)):
+                in_threads(lambda k: in_threads(lambda j: j, range(3), counted=True), range(4), counted=True)
+        with pulse.part(0.5, 1.0):
+            pulse.at(0.5)
+    assert heard == sorted(heard) and heard[-1] == 1.0
+    assert [round(share, 4) for share in heard[:4]] == [0.0625, 0.125, 0.1875, 0.25]
+    assert 0.75 in heard
+    pulse.at(0.3)
+    assert heard[-1] == 1.0
+
+
+def test_denoising_tells_how_far_it_is() -> None:
+    from videorestore.motion.denoise import denoise
+    from videorestore.spatial.noise import Noise
+
+    frames = np.random.default_rng(0).normal(128, 10, (6, 32, 40, 3)).astype(np.float32)
+    heard: list[float] = []
+    with pulse.listening(heard.append):
+        told = denoise(frames, Noise.white(10.0), quality="default")
+    assert len(heard) > 12 and heard == sorted(heard) and heard[-1] == 1.0
+    silent = denoise(frames, Noise.white(10.0), quality="default")
+    assert all(np.array_equal(a, b) for a, b in zip(told, silent))
+
+
+def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
+    from videorestore.run.store import WorkFolder
+    from videorestore.run.tally import Tally
+
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir()
+    heard: list[tuple[Any, ...]] = []
+    tally = Tally("denoise", [10, 10, 4], [1, 2], folder, lambda *said: heard.append(said))
+    tally.tell()
+    folder.pulse(1)(0.55)
+    tally.tell()
+    folder.pulse(1)(0.2)  # never backwards
+    tally.tell()
+    folder.save_facts(1, [])
+    tally.tell()
+    folder.pulse(2)(1.0)
+    tally.tell()
+    assert [done for _, done, _ in heard] == [10, 15, 20, 23]
+    folder.save_facts(2, [])
+    tally.tell()
+    assert heard[-1] == ("denoise", 24, 24)
