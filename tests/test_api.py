@@ -115,7 +115,18 @@ def test_the_command_line_and_python_know_the_same_options() -> None:
 
     for verb, words in TABLE.items():
         fields = set(words.options.__dataclass_fields__)
-        told = {"json", "progress", "quiet", "verbose", "traceback", "help", "input", "output", "config", "write_config"}
+        told = {
+            "json",
+            "progress",
+            "quiet",
+            "verbose",
+            "traceback",
+            "help",
+            "input",
+            "output",
+            "config",
+            "write_config",
+        }
         offered = {action.dest for action in build(verb)._actions} - told
         assert offered == fields, verb
 
