@@ -67,7 +67,7 @@ def run(
     name: str, frames: np.ndarray, closed: bool, kind: str, arguments: argparse.Namespace, gpy: bool
 ) -> dict:
     from videorestore.curve.fit import fit_curve
-    from videorestore.curve.inpaint import place
+    from videorestore.curve.place import place
 
     loose, rest, masks = protocol(frames, kind, arguments.seed)
     given, truth = frames[rest], frames[loose]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from videorestore.curve.fit import fit_curve
-from videorestore.curve.inpaint import complete, inpaint, place
+from videorestore.curve.inpaint import complete, inpaint
+from videorestore.curve.place import place
 from videorestore.errors import InputError
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask, PixelFormat, Samples
 from videorestore.curve.fit import fit_curve
-from videorestore.curve.inpaint import Placed, place
+from videorestore.curve.place import Placed, place
 from videorestore.errors import InputError, MediaReadError
 from videorestore.make.cost import COPYING
 from videorestore.make.work import Made, Origin, Piece, Progress, Slot, silent
