@@ -40,6 +40,7 @@
 
   const stage = at("stage"), divider = at("divider");
   at("viewer").hidden = false;
+  at("closer").hidden = false;
   at("tag-left").textContent = names[0];
   at("tag-right").textContent = names[1];
   for (const button of document.querySelectorAll(".modes button")) {
@@ -58,7 +59,7 @@
   /* The stage keeps the picture's shape and never grows beyond the window. */
   function shape(width, height) {
     stage.style.aspectRatio = width + " / " + height;
-    stage.style.maxWidth = "calc(72vh * " + width / height + ")";
+    stage.style.maxWidth = "calc(max(40vh, 240px) * " + width / height + ")";
   }
   if (data.size[0] && data.size[1]) shape(data.size[0], data.size[1]);
   else at("after").addEventListener("load", (event) => shape(event.target.naturalWidth, event.target.naturalHeight), { once: true });
@@ -68,6 +69,30 @@
   scrub.addEventListener("input", () => show(Number(scrub.value), mode));
   at("previous").addEventListener("click", () => show(here - 1, mode));
   at("next").addEventListener("click", () => show(here + 1, mode));
+
+  const next = (wanted) => {
+    for (let step = 1; step <= frames.length; step += 1) {
+      const k = (here + step) % frames.length;
+      if (wanted(frames[k])) { show(k, mode); return; }
+    }
+  };
+  const isDamaged = (frame) => Boolean(frame.boxes) || ["mended", "damaged", "corrupt"].includes(frame.origin);
+  const isMade = (frame) => ["filled", "interpolated", "missing", "black", "dropped"].includes(frame.origin);
+  at("damaged").hidden = !frames.some(isDamaged);
+  at("made").hidden = !frames.some(isMade);
+  at("flip").hidden = !withBefore;
+  at("play").hidden = frames.length < 2;
+  at("damaged").addEventListener("click", () => next(isDamaged));
+  at("made").addEventListener("click", () => next(isMade));
+  const flip = () => { if (withBefore) show(here, mode === "before" ? "after" : "before"); };
+  at("flip").addEventListener("click", flip);
+  let playing = 0;
+  function play() {
+    if (playing) { clearInterval(playing); playing = 0; }
+    else playing = setInterval(() => show((here + 1) % frames.length, mode), 160);
+    at("play").textContent = playing ? "Stop" : "Play";
+  }
+  at("play").addEventListener("click", play);
 
   const middle = (frame) => 100 * (frame.place + 0.5) / data.n;
   const cursors = [];
@@ -126,6 +151,10 @@
       if (!modes.includes(chosen)) return;
       show(here, chosen);
     } else if (event.key === "t") { turn(); return; }
+    else if (event.key === "f") flip();
+    else if (event.key === "p") play();
+    else if (event.key === "d") next(isDamaged);
+    else if (event.key === "n") next(isMade);
     else if (event.key === "b") { boxes = !boxes; show(here, mode); }
     else return;
     event.preventDefault();
@@ -152,6 +181,17 @@
     if (data.verb !== "compare") caption.append(" ", pill(frame.origin));
     caption.append(parts.length ? " \u00b7 " + parts.join(" \u00b7 ") : "");
     if (frame.notes) caption.append(" \u00b7 " + frame.notes.join("; "));
+  }
+
+  function outline(x, y, w, h, words, kind) {
+    const box = document.createElement("i");
+    box.className = kind;
+    box.style.left = 100 * x / data.size[0] + "%";
+    box.style.top = 100 * y / data.size[1] + "%";
+    box.style.width = 100 * w / data.size[0] + "%";
+    box.style.height = 100 * h / data.size[1] + "%";
+    if (words) { const label = document.createElement("b"); label.textContent = words; box.append(label); }
+    at("boxes").append(box);
   }
 
   function show(k, wanted) {
@@ -190,14 +230,22 @@
     }
     at("boxes").replaceChildren();
     if (boxes && frame.boxes && data.size[0]) {
-      for (const [x, y, w, h] of frame.boxes) {
-        const box = document.createElement("i");
-        box.style.left = 100 * x / data.size[0] + "%";
-        box.style.top = 100 * y / data.size[1] + "%";
-        box.style.width = 100 * w / data.size[0] + "%";
-        box.style.height = 100 * h / data.size[1] + "%";
-        at("boxes").append(box);
+      for (const [x, y, w, h, words] of frame.boxes) outline(x, y, w, h, words, "");
+    }
+    const part = frame.loupe;
+    at("loupe").hidden = !part;
+    if (part) {
+      if (boxes && data.size[0]) outline(part.x, part.y, part.w, part.h, "", "part");
+      const zoom = window.innerWidth < 720 ? 1 : 2;
+      for (const side of ["before", "after"]) {
+        const image = at("loupe-" + side);
+        image.hidden = !part[side];
+        if (part[side]) image.src = part[side];
+        image.width = part.w * zoom;
+        image.alt = side + " in true pixels";
       }
+      at("loupe-words").textContent = (zoom > 1 ? "Every pixel of the clip, enlarged " + zoom + " times: " : "Every pixel of the clip: ") + (part.before ? "before and after, " : "") +
+        part.w + " \u00d7 " + part.h + " at " + part.x + ", " + part.y + (boxes ? " (dashed above)" : "") + ".";
     }
     for (const button of document.querySelectorAll(".modes button")) {
       button.setAttribute("aria-pressed", button.dataset.mode === mode);
@@ -218,7 +266,9 @@
 
   cut(Number(wish.get("split") || 50));
   const asked = wish.get("frame");
-  const interesting = frames.findIndex((frame) => frame.origin !== "kept" && frame.origin !== "good" && frame.before);
-  show(asked === null ? Math.max(interesting, 0) : nearest(Number(asked)), wish.get("mode") || mode);
+  /* It opens on the frame that changed most. */
+  let most = 0;
+  frames.forEach((frame, k) => { if (frame.changed > frames[most].changed) most = k; });
+  show(asked === null ? most : nearest(Number(asked)), wish.get("mode") || mode);
   root.dataset.ready = "yes";
 })();

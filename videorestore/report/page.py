@@ -10,6 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,12 +18,13 @@ from videorestore.place import part_folder, publish
 from videorestore.report import figures, pictures, sections
 from videorestore.report.pictures import Map, Picture
 from videorestore.report.record import Story
-from videorestore.report.words import headline
+from videorestore.report.words import headline, sentence
 
 MOST = 60
 """Pictures taken at even steps, and as many again of frames that were made."""
 
-PICTURE_BYTES = 9_000_000
+PICTURE_BYTES = 8_000_000
+LOUPE_BYTES = 2_000_000
 MAP_BYTES = 2_500_000
 RECORD_FRAMES = 2000
 
@@ -37,6 +39,7 @@ class _Kept:
     before: str | None
     after: str
     same: bool
+    changed: float
     change: Map | None
     sd: Map | None
     small_before: Map | None
@@ -61,6 +64,7 @@ class PageBuilder:
 
     def __init__(self) -> None:
         self._kept: dict[int, _Kept] = {}
+        self._loupes: dict[int, tuple[Any, ...]] = {}
         self._stride = 1
         self._special_stride = 1
 
@@ -78,12 +82,21 @@ class PageBuilder:
         self.add_picture(made.frame.index, after=after, before=before, sd=sd, origin=made.origin)
 
     def add_pictures(
-        self, before: Picture | None, after: Picture, sd: NDArray[Any] | None, fact: Mapping[str, Any]
+        self,
+        before: Picture | None,
+        after: Picture,
+        sd: NDArray[Any] | None,
+        fact: Mapping[str, Any],
+        loupe: tuple[Any, ...] = (None, None, None),
     ) -> None:
-        """Take a frame with its entry of the record; see `add_picture`."""
-        self.add_picture(
-            int(fact["index"]), after=after, before=before, sd=sd, origin=str(fact.get("origin", "kept"))
-        )
+        """Take a frame with its entry of the record; see `add_picture`.
+
+        ``loupe`` is a part of it in true pixels, before and after, and its left top corner; None where there is none.
+        """
+        origin, index = str(fact.get("origin", "kept")), int(fact["index"])
+        self.add_picture(index, after=after, before=before, sd=sd, origin=origin)
+        if index in self._kept and loupe[1] is not None:
+            self._loupes[index] = loupe
 
     def add_picture(
         self,
@@ -114,6 +127,9 @@ class PageBuilder:
         after = pictures.as_rgb(after)
         before = None if before is None else pictures.as_rgb(before)
         same = before is not None and before.shape == after.shape and bool((before == after).all())
+        changed = 0.0
+        if before is not None and before.shape == after.shape and not same:
+            changed = float(np.mean(cv2.absdiff(before, after)))
         change = None
         if before is not None and not same and before.shape == after.shape and origin != "filled":
             change = pictures.difference(before, after)
@@ -124,6 +140,7 @@ class PageBuilder:
             before=None if before is None or same else pictures.encode(before),
             after=pictures.encode(after),
             same=same,
+            changed=changed,
             change=change,
             sd=None if sd is None else _flat(sd),
             small_before=None if before is None else pictures.thumbnail(before),
@@ -158,17 +175,23 @@ class PageBuilder:
         n = max(len(states), len(frames), int(record.get("n_frames", 0)), max(self._kept, default=0) + 1)
         shown = sorted(self._kept.values(), key=lambda kept: kept.index)
         maps, scales = _draw_maps(shown)
+        loupes = self._drawn_loupes(shown)
         data = {
             "n": n,
             "verb": record.get("verb"),
             "size": [record.get("width"), record.get("height")],
             "scales": scales,
-            "frames": [_frame_data(kept, record, maps.get(kept.index, {})) for kept in shown],
+            "frames": [
+                _frame_data(kept, record, maps.get(kept.index, {})) | loupes.get(kept.index, {})
+                for kept in shown
+            ],
         }
         title, subtitle = headline(record)
         parts = {
             "title": escape(title),
             "subtitle": escape(subtitle),
+            "sentence": escape(sentence(record)),
+            "sample": escape(self._sample_in_words(shown, n, record)),
             "tiles": sections.glance(record),
             "legend": sections.legend(states, record.get("cuts", [])),
             "strip": figures.timeline(states or ["good"] * n, record.get("cuts", [])),
@@ -186,6 +209,39 @@ class PageBuilder:
         for name, value in parts.items():
             text = text.replace("{{" + name + "}}", value)
         return text
+
+    def _drawn_loupes(self, shown: list[_Kept]) -> dict[int, dict[str, Any]]:
+        """Parts in true pixels by frame: as many as fit, those of changed frames first."""
+        drawn: dict[int, dict[str, Any]] = {}
+        room = LOUPE_BYTES
+        for kept in sorted(shown, key=lambda kept: (not _special(kept.origin), -kept.changed)):
+            before, after, corner = self._loupes.get(kept.index, (None, None, None))
+            if after is None:
+                continue
+            entry = {"after": pictures.encode_exactly(after)}
+            if before is not None and not kept.same:
+                entry["before"] = pictures.encode_exactly(before)
+            room -= sum(map(len, entry.values()))
+            if room < 0:
+                break
+            sides = {"w": int(after.shape[1]), "h": int(after.shape[0])}
+            drawn[kept.index] = {"loupe": {**entry, "x": int(corner[0]), "y": int(corner[1]), **sides}}
+        return drawn
+
+    def _sample_in_words(self, shown: list[_Kept], n: int, record: Mapping[str, Any]) -> str:
+        """Which frames have a picture here, and how large."""
+        if not shown:
+            return ""
+        which = "Every frame is" if len(shown) >= n else f"{len(shown)} of {n} frames are"
+        how = (
+            ""
+            if len(shown) >= n
+            else ", at even steps and those that were made anew; the dots under the timeline"
+        )
+        width = int(record.get("width") or 0)
+        less = width and max(width, int(record.get("height") or 0)) > pictures.SIDE
+        size = f" Pictures are shown at {pictures.SIDE} pixels, the loupe in true ones." if less else ""
+        return f"{which} kept on this page{how}.{size}"
 
     def _thin(self) -> None:
         """Double the steps until the pictures fit."""
@@ -253,6 +309,7 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
         "origin": kept.origin,
         "after": kept.after,
         "same": kept.same,
+        "changed": round(kept.changed, 3),
     }
     data |= {
         key: fact[key]
@@ -266,13 +323,18 @@ def _frame_data(kept: _Kept, record: dict[str, Any], maps: dict[str, str]) -> di
         data["before"] = kept.before
     data |= {f"{name}_map": uri for name, uri in maps.items()}
     boxes = [
-        entry["box"]
+        [*entry["box"], _box_words(entry)]
         for entry in record.get("damage", [])
         if entry.get("frame") == source and entry.get("box")
     ]
     if boxes:
         data["boxes"] = boxes[:200]
     return data
+
+
+def _box_words(entry: Mapping[str, Any]) -> str:
+    sure = entry.get("probability")
+    return str(entry.get("kind", "damage")) + (f" {float(sure):.2f}" if sure is not None else "")
 
 
 def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) -> str:

@@ -58,6 +58,58 @@ def headline(record: Record) -> tuple[str, str]:
     return title, " · ".join(parts)
 
 
+_MADE = {
+    "denoised": "noise removed from {}",
+    "mended": "{} mended",
+    "filled": "{} rebuilt",
+    "interpolated": "{} made in between",
+}
+
+
+def sentence(record: Record) -> str:
+    """What came of it, in one plain sentence."""
+    frames = record.get("frames") or []
+    verb = record.get("verb")
+    if verb == "compare":
+        return (
+            "All frames are equal."
+            if record.get("identical")
+            else f"{counted(len(frames), 'pair')} compared."
+        )
+    if verb == "inspect":
+        wrong = record.get("summary") or []
+        return f"{counted(len(wrong), 'thing')} to look at." if wrong else "Nothing wrong was found."
+    counts = Counter(fact.get("origin") for fact in frames)
+    parts = [
+        words.format(counted(counts[origin], "frame")) for origin, words in _MADE.items() if counts[origin]
+    ]
+    lit = sum(bool(fact.get("deflickered")) for fact in frames)
+    if lit:
+        parts.append(f"flicker taken out of {counted(lit, 'frame')}")
+    if record.get("order"):
+        parts.append("the frames put in order")
+    if not parts:
+        parts = ["nothing had to be done, every frame is as it was"]
+    elif counts["kept"]:
+        parts.append(f"{counted(counts['kept'], 'frame')} kept to the bit")
+    refused = len(record.get("refused") or [])
+    parts.append(f"{refused} refused" if refused else "nothing refused")
+    text = ", ".join(parts) + "."
+    return text[0].upper() + text[1:] + _reason(record)
+
+
+def _reason(record: Record) -> str:
+    """Why this model."""
+    test, model = record.get("self_test") or {}, record.get("model")
+    if model not in ("curve", "motion") or not {"curve_psnr", "motion_psnr"} <= set(test):
+        return ""
+    other = "motion" if model == "curve" else "curve"
+    gain = float(test[f"{model}_psnr"]) - float(test[f"{other}_psnr"])
+    if gain <= 0:
+        return f" The {model} model was taken."
+    return f" The {model} model was taken: it told hidden frames {gain:.1f} dB better than {other}."
+
+
 def tiles(record: Record) -> list[Tile]:
     """Figures as (label, value, explanation)."""
     if record.get("verb") == "compare":

@@ -83,18 +83,28 @@ class Watch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watch:
+        _watches.append(self)
         self._thread.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._done.set()
         self._thread.join()
+        _watches.remove(self)
 
     def _look(self) -> None:
         while True:
             self.peak = max(self.peak, family_bytes(os.getpid()))
             if self._done.wait(self._interval):
                 return
+
+
+_watches: list[Watch] = []
+
+
+def peak() -> int:
+    """Largest sum of resident memory that the watch around this run has seen so far; 0 without one."""
+    return _watches[-1].peak if _watches else 0
 
 
 def family_bytes(pid: int) -> int:

@@ -39,5 +39,9 @@ def write_page(
             for k in shown:
                 before = pictures[f"before_{k}"] if f"before_{k}" in pictures.files else None
                 sd = pictures[f"sd_{k}"] if f"sd_{k}" in pictures.files else None
-                builder.add_pictures(before, pictures[f"after_{k}"], sd, notes[k]["fact"])
+                loupe = tuple(
+                    pictures[name] if name in pictures.files else None
+                    for name in (f"loupe_before_{k}", f"loupe_after_{k}", f"corner_{k}")
+                )
+                builder.add_pictures(before, pictures[f"after_{k}"], sd, notes[k]["fact"], loupe)
     builder.write(path, record, overwrite=overwrite)

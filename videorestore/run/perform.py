@@ -122,7 +122,8 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
                 outcome = _array_to_file(verb, plan, source, output, options, progress, started)
             else:
                 outcome = _file_to_file(verb, plan, source, output, options, progress, started)
-        if watch.peak:
+        # What stands on a page stands everywhere.
+        if watch.peak and not (output and getattr(options, "report", None)):
             outcome.record["peak_memory_mb"] = round(watch.peak / 1e6)
     return outcome
 
@@ -298,6 +299,7 @@ def _file_to_file(
     if losses:
         record["losses"] = list(losses)
     if options.report is not None:
+        record["peak_memory_mb"] = round(memory.peak() / 1e6) or record.get("peak_memory_mb")
         previews = [folder.previews_path(p.index) for p in work.pieces]
         write_page(options.report, record, notes, previews, overwrite=options.overwrite)
     folder.remove()

@@ -29,6 +29,10 @@ PREVIEWS_FRESH = 6
 """Frames kept for the page: their longest side, how many of the clip, and how many more of a piece."""
 
 
+LOUPE = 160
+"""Side of the part of each of these that is kept in true pixels."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """All that a worker must know; picklable, and without pixels.
@@ -130,7 +134,11 @@ class _Collector:
             if self.sds is not None:
                 self.sds.append(sd_picture(made))
             if self.want_previews and self._shown(index, made):
-                self.previews[f"after_{index}"] = preview(made.frame)
+                whole = eight_bit(made.frame)
+                corner = corner_of(made)
+                self.previews[f"after_{index}"] = small(whole)
+                self.previews[f"loupe_after_{index}"] = crop(whole, corner)
+                self.previews[f"corner_{index}"] = np.array(corner)
                 if made.sd_map is not None:
                     self.previews[f"sd_{index}"] = small(made.sd_map.mean(axis=-1, dtype=np.float32))
             yield made.frame
@@ -149,8 +157,29 @@ def small(image: Samples) -> Samples:
     )
 
 
-def preview(frame: Frame) -> Samples:
-    """A small 8-bit RGB picture of a frame."""
+def corner_of(made: Made) -> tuple[int, int]:
+    """Left and top of the part that is shown in true pixels: about a damage, else where the result is least sure."""
+    import cv2
+
+    height, width = made.frame.height, made.frame.width
+    x, y = width // 2, height // 2
+    if made.damage:
+        left, top, w, h = max((box for _, box in made.damage), key=lambda box: box[2] * box[3])
+        x, y = left + w // 2, top + h // 2
+    elif made.sd_map is not None and float(np.ptp(made.sd_map)) > 0:
+        around = cv2.boxFilter(made.sd_map.mean(axis=-1, dtype=np.float32), -1, (LOUPE // 2, LOUPE // 2))
+        y, x = (int(v) for v in np.unravel_index(int(np.argmax(around)), around.shape))
+    return max(0, min(width - LOUPE, x - LOUPE // 2)), max(0, min(height - LOUPE, y - LOUPE // 2))
+
+
+def crop(picture: Samples, corner: tuple[int, int]) -> Samples:
+    """The part of a picture that is shown in true pixels."""
+    x, y = corner
+    return np.ascontiguousarray(picture[y : y + LOUPE, x : x + LOUPE])
+
+
+def eight_bit(frame: Frame) -> Samples:
+    """8-bit RGB of a frame."""
     rgb = colour.to_rgb(frame)
     if rgb.dtype == np.uint16:
         rgb = (rgb >> 8).astype(np.uint8)
@@ -158,7 +187,7 @@ def preview(frame: Frame) -> Samples:
         rgb = (np.clip(np.nan_to_num(rgb), 0, 1) * 255 + 0.5).astype(np.uint8)
     if rgb.shape[-1] in (1, 2):
         rgb = np.repeat(rgb[..., :1], 3, axis=-1)
-    return small(np.ascontiguousarray(rgb[..., :3]))
+    return np.ascontiguousarray(rgb[..., :3])
 
 
 def make_piece(assignment: Assignment, number: int, progress: Progress = silent) -> int:
@@ -213,4 +242,7 @@ def _add_befores(collector: _Collector, source: Source) -> None:
         if fact["index"] in shown and "source" in fact:
             frame = next(iter(source.frames(fact["source"], fact["source"] + 1)), None)
             if frame is not None:
-                collector.previews[f"before_{fact['index']}"] = preview(frame)
+                index, whole = fact["index"], eight_bit(frame)
+                x, y = (int(v) for v in collector.previews[f"corner_{index}"])
+                collector.previews[f"before_{index}"] = small(whole)
+                collector.previews[f"loupe_before_{index}"] = crop(whole, (x, y))
