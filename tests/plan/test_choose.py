@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from videorestore.make.engines import NewFrames
-from videorestore.plan.choose import Trial, better, better_inside, mixture_error, safer, score_hidden
+from videorestore.plan.choose import (
+    Trial,
+    better,
+    better_inside,
+    mixture_error,
+    risks_on,
+    safer,
+    score_hidden,
+)
 from videorestore.spatial.noise import Noise
 
 
@@ -99,3 +107,24 @@ def test_the_curve_must_lead_by_more_where_the_noise_is_coded():
     assert safer(risks, Noise(sd=10.0)) == "curve"
     assert safer(risks, Noise(sd=10.0, codec=True)) == "motion"
     assert safer({"curve": 0.1, "motion": 0.2}, Noise(sd=10.0)) == "motion"
+
+
+def test_a_curve_that_cannot_follow_the_frames_is_not_tried_on_their_noise(monkeypatch):
+    tried = []
+
+    class Tried:
+        denoise_reach = 0
+
+        def denoise(self, frames, noise, strength, start, stop):
+            tried.append(len(frames))
+            return frames[start:stop], frames[start:stop], None
+
+    monkeypatch.setattr("videorestore.plan.choose.CurveEngine", Tried)
+    monkeypatch.setattr("videorestore.plan.choose.MotionEngine", lambda quality: Tried())
+    rng = np.random.default_rng(0)
+    noise = Noise.white(4.0)
+    for moving in (True, False):
+        frames = waving(21, moving) + rng.normal(0, 4, (21, 8, 24, 1)).astype(np.float32)
+        risks = risks_on(frames, noise)
+        assert bool(tried) is not moving
+        assert not moving or safer(risks, noise) == "motion"

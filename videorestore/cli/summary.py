@@ -82,7 +82,8 @@ def _how(record: Record) -> list[tuple[str, str]]:
             parts.append(f"{test['coverage95']:.1%} within the 95 % interval")
         if "curve_psnr" in test and "motion_psnr" in test:
             parts.append(f"curve {test['curve_psnr']:.1f} dB, motion {test['motion_psnr']:.1f} dB")
-        found.append(("self-test", ", ".join(parts)))
+        if parts:
+            found.append(("self-test", ", ".join(parts)))
     for entry in record.get("inserted", []):
         sure = f" (probability {entry['probability']:.2f})" if "probability" in entry else ""
         found.append(("inserted", f"{entry['count']} after frame {entry['after']}{sure}"))

@@ -30,6 +30,7 @@ from videorestore.detect.noise_coded import coded_noise
 from videorestore.errors import InputError
 from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
+from videorestore.spatial.quantiles import slope_interval
 from videorestore.spatial.subsampled import find_grid
 
 __all__ = ["Noise", "estimate_noise"]
@@ -190,12 +191,8 @@ def _line(x: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[float, float]
     rest = 1.4826 * float(np.median(np.abs(v - offset - slope * x)))
     if change < 0.3 * centre or change < 5 * rest:
         return centre, 0.0
-    # Most clips do not come so far, and importing this takes a second.
-    from scipy.stats import theilslopes
-
-    with np.errstate(invalid="ignore"):
-        # Levels that are all alike have no interval, so that the slope is not clear.
-        _, _, low, high = (float(q) for q in theilslopes(v, x, alpha=0.99))
+    # Levels that are all alike have no interval, so that the slope is not clear.
+    low, high = slope_interval(x, v, 0.99)
     return (offset, slope) if low * high > 0 else (centre, 0.0)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.motion.flow import fast_flow
 from videorestore.spatial.noise import LUMA
+from videorestore.spatial.quantiles import chi_square_quantile
 
 Corners = NDArray[np.int64]
 
@@ -60,7 +61,8 @@ def _cosines() -> NDArray[np.float32]:
     return np.asarray(matrix, dtype=np.float32)
 
 
-_DCT = _cosines()
+COSINES = _cosines()
+"""Rows of the orthonormal cosine transform of eight samples."""
 
 
 def _places(frame: FloatArray, others: list[FloatArray]) -> tuple[Corners, list[Corners]]:
@@ -104,9 +106,9 @@ def _measure(plane: FloatArray, others: list[FloatArray], places: tuple[Corners,
     """
     a = _cut(plane, places[0])
     b = np.mean([_cut(p, at) for p, at in zip(others, places[1])], axis=0)
-    own = np.square(_DCT @ a @ _DCT.T)
-    difference = np.square(_DCT @ (a - b) @ _DCT.T) / (1 + 1 / len(others))
-    together = np.square(_DCT @ (a + b) @ _DCT.T) / 4
+    own = np.square(COSINES @ a @ COSINES.T)
+    difference = np.square(COSINES @ (a - b) @ COSINES.T) / (1 + 1 / len(others))
+    together = np.square(COSINES @ (a + b) @ COSINES.T) / 4
     return Blocks(
         level=((a + b) / 2).mean(axis=(1, 2), dtype=np.float64),
         high=difference[:, _HIGH].mean(axis=1, dtype=np.float64),
@@ -137,9 +139,7 @@ def flattest(blocks: Blocks) -> list[Blocks]:
 
 def quantile_variance(values: NDArray[np.float64], freedom: int, share: float = 0.3) -> float:
     """Variance of Gaussian coefficients from a low quantile of their mean squares over ``freedom`` of them."""
-    from scipy.special import chdtri
-
-    return float(np.quantile(values, share) / (chdtri(freedom, 1 - share) / freedom))
+    return float(np.quantile(values, share) / (chi_square_quantile(freedom, share) / freedom))
 
 
 def spreads(blocks: Blocks, gain: float) -> dict[float, float]:

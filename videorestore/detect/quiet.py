@@ -8,7 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from videorestore.clip import FloatArray
+from videorestore.detect.noise_blocks import COSINES
 from videorestore.spatial.noise import LUMA, LUMA_GAIN, is_monochrome
+from videorestore.spatial.quantiles import chi_square_quantile
 
 _BLOCK = 8
 _SHARE = 0.1  # of the blocks, the quietest ones, are listened to
@@ -31,9 +33,6 @@ def quietest_sd(frames: FloatArray, margin: float = 0.0) -> float:
     float
         Per channel. Noise that lost its high frequencies in a codec may be stronger than this.
     """
-    from scipy.fft import dctn
-    from scipy.special import chdtri
-
     n, height, width, channels = frames.shape
     rows, columns = height // _BLOCK, width // _BLOCK
     if not rows or not columns:
@@ -48,9 +47,9 @@ def quietest_sd(frames: FloatArray, margin: float = 0.0) -> float:
     if inner.sum() >= 20:
         blocks = blocks[inner]
     fine = np.add.outer(np.arange(_BLOCK), np.arange(_BLOCK)) >= _BLOCK - 1
-    energy = np.square(dctn(blocks, axes=(1, 2), norm="ortho"))[:, fine].mean(axis=1)
+    energy = np.square(COSINES @ blocks @ COSINES.T)[:, fine].mean(axis=1)
     freedom = int(fine.sum())
-    usual = float(chdtri(freedom, 1 - _SHARE)) / freedom
+    usual = chi_square_quantile(freedom, _SHARE) / freedom
     gain = LUMA_GAIN if channels == 3 and not is_monochrome(part) else 1.0
     return float(np.sqrt(np.quantile(energy, _SHARE) / usual) / gain)
 

@@ -122,23 +122,25 @@ def choose(
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:
         engines = {fixed: engines[fixed]}
-    risky = [k for k in tested if job == "denoise" and fixed is None and noises[k].sd > 0]
+    risky = [k for k in tested if job == "denoise" and noises[k].sd > 0]
+    # Where noise is removed, hidden frames would favour whoever smooths more.
+    asked = [k for k in tested if k not in risky]
+    risky = [] if fixed else risky
 
     def experiments() -> Iterator[tuple[Any, ...]]:
-        for step, k in enumerate(tested):
-            progress("trying the models on hidden frames", step, len(tested))
+        for step, k in enumerate(asked):
+            progress("trying the models on hidden frames", step, len(asked))
             yield score_hidden, *hidden_frames(source, found, good[k]), engines, noises[k]
         for step, k in enumerate(risky):
             progress("trying the models on the noise", step, len(risky))
             yield risks_on, *risk_frames(source, good[k]), noises[k]
 
     results = list(spread(_called, experiments()))
-    trials: dict[int, Trial] = dict(zip(tested, results))
-    risks: dict[int, dict[str, float]] = dict(zip(risky, results[len(tested) :]))
+    trials: dict[int, Trial] = dict(zip(asked, results))
+    risks: dict[int, dict[str, float]] = dict(zip(risky, results[len(asked) :]))
     lead = CLOSER_LEAD if between else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
-    for k, risk in risks.items():
-        picks[k] = safer(risk, noises[k])
+    picks |= {k: safer(risk, noises[k]) for k, risk in risks.items()}
     if job == "inpaint" and fixed is None:
         for k in [k for k in tested if picks[k] == "curve"]:
             # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
@@ -159,7 +161,7 @@ def choose(
     if risks:
         # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
         gain = float(np.mean([r["motion"] - r["curve"] for r in risks.values()]))
-        findings["self_test"]["curve_denoise_gain_mse"] = round(gain, 3)
+        findings["self_test"] = {**findings.get("self_test", {}), "curve_denoise_gain_mse": round(gain, 3)}
     return Choice(models=models, findings=findings)
 
 
@@ -182,13 +184,14 @@ def _inmost(good: list[int], count: int) -> list[int]:
 def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
     """Estimated squared error of both models on frames ``(n, h, w, c)``, of which the middle ones are judged.
 
-    The quick preset stands for the motion model.
+    The quick preset stands for the motion model. A curve that cannot follow the frames is not fitted: it would leave the
+    noise in, or blur.
     """
     count = len(frames)
-    if _different(frames) < FEWEST:
-        return {"curve": noise.sd**2, "motion": 0.0}
     first = max(0, count // 2 - RISK_CORE // 2)
     core = slice(first, min(count, first + RISK_CORE))
+    if _different(frames) < FEWEST or not _may_follow(frames, core, noise.sd):
+        return {"curve": noise.sd**2, "motion": 0.0}
     risks: dict[str, float] = {}
     engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
     for name, engine in engines.items():
@@ -201,6 +204,19 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
 
         risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd, monochrome=noise.monochrome)
     return risks
+
+
+def _may_follow(frames: FloatArray, core: slice, sd: float) -> bool:
+    """Whether the best mixtures, in hindsight, of the frames around tell as much of a frame as its own noisy pixels."""
+    places = np.arange(len(frames))
+    error = sum(
+        mixture_error(
+            np.delete(frames, t, axis=0), frames[t : t + 1], np.delete(places, t), places[t : t + 1]
+        )
+        for t in range(core.start, core.stop)
+    )
+    # The noise of the frame itself is in the error, too.
+    return bool(error <= 2 * sd**2 * frames[core].size)
 
 
 def better(trial: Trial, lead: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
+from videorestore.spatial.quantiles import normal_cdf
 
 Table = NDArray[np.float64]
 
@@ -150,10 +152,9 @@ def _raw(offset: float, slope: float, signal: NDArray[np.floating]) -> NDArray[n
     return np.asarray(np.maximum(offset + slope * np.clip(signal, 0.0, 255.0), floor))
 
 
+@lru_cache(maxsize=16)
 def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
     """Signal, and mean and variance of its noisy samples clipped to 0..255 (closed form of a clipped normal)."""
-    from scipy.special import ndtr
-
     edge = 4.0 * float(np.sqrt(max(offset, offset + 255.0 * slope, 1e-6)))
     signal = np.concatenate(
         [
@@ -164,7 +165,7 @@ def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
     )
     sd = np.sqrt(_raw(offset, slope, signal))
     low, high = (0.0 - signal) / sd, (255.0 - signal) / sd
-    below, above = ndtr(low), ndtr(-high)
+    below, above = normal_cdf(low), normal_cdf(-high)
     inside = 1.0 - below - above
     d_low, d_high = (np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) for z in (low, high))
     mean = 255.0 * above + signal * inside + sd * (d_low - d_high)
@@ -174,7 +175,11 @@ def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
         + 2 * signal * sd * (d_low - d_high)
         + sd**2 * (low * d_low - high * d_high)
     )
-    return signal, np.maximum.accumulate(mean), np.maximum(second - mean**2, 0.0)
+    tables = signal, np.maximum.accumulate(mean), np.maximum(second - mean**2, 0.0)
+    for table in tables:
+        # All who ask share them.
+        table.flags.writeable = False
+    return tables
 
 
 def _look_up(values: FloatArray, grid: Table, results: Table, size: int = 4096) -> FloatArray:
