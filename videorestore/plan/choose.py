@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -160,8 +161,9 @@ def choose(
         findings["self_test"] = _summary(trials, picks, list(engines))
     if risks:
         # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
-        gain = float(np.mean([r["motion"] - r["curve"] for r in risks.values()]))
-        findings["self_test"] = {**findings.get("self_test", {}), "curve_denoise_gain_mse": round(gain, 3)}
+        gains = [r["motion"] - r["curve"] for r in risks.values() if math.isfinite(r["curve"])]
+        told = {"curve_denoise_gain_mse": round(float(np.mean(gains)), 3)} if gains else {"curve_follows": False}
+        findings["self_test"] = {**findings.get("self_test", {}), **told}
     return Choice(models=models, findings=findings)
 
 
@@ -191,7 +193,7 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
     first = max(0, count // 2 - RISK_CORE // 2)
     core = slice(first, min(count, first + RISK_CORE))
     if _different(frames) < FEWEST or not _may_follow(frames, core, noise.sd):
-        return {"curve": noise.sd**2, "motion": 0.0}
+        return {"curve": math.inf, "motion": noise.sd**2}
     risks: dict[str, float] = {}
     engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
     for name, engine in engines.items():
