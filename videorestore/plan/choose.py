@@ -162,7 +162,9 @@ def choose(
     if risks:
         # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
         gains = [r["motion"] - r["curve"] for r in risks.values() if math.isfinite(r["curve"])]
-        told = {"curve_denoise_gain_mse": round(float(np.mean(gains)), 3)} if gains else {"curve_follows": False}
+        told = (
+            {"curve_denoise_gain_mse": round(float(np.mean(gains)), 3)} if gains else {"curve_follows": False}
+        )
         findings["self_test"] = {**findings.get("self_test", {}), **told}
     return Choice(models=models, findings=findings)
 
