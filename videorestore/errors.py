@@ -19,6 +19,10 @@ class MediaWriteError(VideoRestoreError, OSError):
     """A result cannot be written, or did not decode back as it was written."""
 
 
+class EncoderLostError(MediaWriteError):
+    """The encoder's process was ended from outside; the same work may well succeed when it is done again."""
+
+
 class OutputExistsError(MediaWriteError):
     """The output is there already and overwriting was not asked for."""
 

@@ -16,7 +16,7 @@ from videorestore.errors import InputError
 from videorestore.request import TABLE, Common, declare
 from videorestore.request.declare import option, verb
 from videorestore.request.kinds import File, Flag, words
-from videorestore.run.store import describe
+from videorestore.run.identity import describe
 
 
 @pytest.fixture

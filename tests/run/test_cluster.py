@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from tests.run.jobs import ROOT, command, wait_for
+from videorestore.errors import InputError
 from videorestore.media import SinkOptions, read
+from videorestore.run import cluster
 from videorestore.run.cluster import Ticket, sees, shipped_files
+from videorestore.run.identity import fingerprint
 from videorestore.run.piecework import Assignment
-from videorestore.run.store import WorkFolder, fingerprint
+from videorestore.run.store import WorkFolder
 
 
 def hidden(folder):
@@ -79,6 +82,43 @@ def test_a_worker_dies_and_another_cannot_see_the_input(clip, undisturbed, tmp_p
     assert not list(far.rglob("input")), "what was shipped was left behind"
 
 
+def test_workers_that_are_absent_or_of_another_version_are_refused(tmp_path, scheduler, monkeypatch):
+    address, worker = scheduler
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    with pytest.raises(InputError, match="must have a worker, none came"):
+        cluster.check_cluster(address)
+    other = tmp_path / "other" / "videorestore"
+    shutil.copytree(ROOT / "videorestore", other, ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "clip.py").open("a") as stream:
+        stream.write("# changed\n")
+    monkeypatch.setattr(cluster, "PATIENCE", 60)
+    worker("env", "-C", str(other.parent), PYTHONPATH=str(other.parent))
+    with pytest.raises(InputError, match=r"this very version of videorestore.*has another"):
+        cluster.check_cluster(address)
+
+
+def test_what_killed_workers_left_is_removed_and_nothing_else(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    gone = tmp_path / f"videorestore-{'a' * 32}-{ended.pid}"
+    kept = [tmp_path / f"videorestore-{'b' * 32}-{os.getpid()}", tmp_path / f"videorestore-notes-{ended.pid}"]
+    for folder in (gone, *kept):
+        (folder / "input").mkdir(parents=True)
+    cluster.sweep(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(kept)
+
+
+def test_what_is_shipped_is_for_no_other_eyes(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.tempfile, "gettempdir", lambda: str(tmp_path))
+    cluster.receive("videorestore-x", "input/in.mkv", 0, b"secret")
+    folder = cluster.shipped_folder("videorestore-x")
+    assert folder.stat().st_mode & 0o077 == 0 and (folder / "input" / "in.mkv").read_bytes() == b"secret"
+    cluster.forget("videorestore-x")
+    folder.symlink_to(tmp_path)
+    with pytest.raises(PermissionError):
+        cluster.receive("videorestore-x", "input/in.mkv", 0, b"secret")
+
+
 def test_a_worker_trusts_only_the_very_input_and_plan(tmp_path):
     path = tmp_path / "in.bin"
     path.write_bytes(b"abc" * 1000)
@@ -86,11 +126,11 @@ def test_a_worker_trusts_only_the_very_input_and_plan(tmp_path):
     folder.path.mkdir()
     (folder.path / "plan").write_bytes(b"plan")
     assignment = Assignment(path=str(path), output=str(tmp_path / "out.mkv"), sink=SinkOptions())
-    content = fingerprint(str(path), times=False)
+    content = fingerprint(str(path))
 
-    right = Ticket(name="x", content=content, plan=_digest(b"plan"))
+    right = Ticket(name="x", content=content, plan=_digest(b"plan"), code="c")
     assert sees(assignment, right)
-    assert not sees(assignment, Ticket(name="x", content=content, plan=_digest(b"another")))
+    assert not sees(assignment, Ticket(name="x", content=content, plan=_digest(b"another"), code="c"))
     path.write_bytes(b"abd" * 1000)
     assert not sees(assignment, right)
     path.unlink()

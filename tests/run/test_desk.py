@@ -8,7 +8,8 @@ import pytest
 
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.run.desk import Desk
-from videorestore.run.workers import TRIES, Crew
+from videorestore.run.store import TRIES
+from videorestore.run.workers import Crew
 
 
 def served(here, elsewhere, count, others):

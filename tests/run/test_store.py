@@ -10,7 +10,8 @@ import pytest
 import videorestore as vr
 from videorestore.errors import InputError, MediaWriteError, OutputExistsError
 from videorestore.request.verbs import DenoiseOptions, UpsampleOptions
-from videorestore.run.store import WorkFolder, describe, fingerprint
+from videorestore.run.identity import describe, fingerprint
+from videorestore.run.store import WorkFolder
 
 
 @pytest.fixture
@@ -42,14 +43,21 @@ def test_what_does_not_change_a_pixel_does_not_change_the_run(clip):
     assert describe("upsample", str(clip), UpsampleOptions(factor=Fraction(3)), "1") != plain
 
 
-def test_another_input_is_another_run(clip):
-    before = fingerprint(str(clip))
-    content = bytearray(clip.read_bytes())
-    content[5] ^= 1
-    facts = clip.stat()
-    clip.write_bytes(content)
-    os.utime(clip, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert fingerprint(str(clip)) != before
+@pytest.mark.parametrize("kind", ["file", "folder", "pattern"])
+@pytest.mark.parametrize("place", [0, 5_000_000, -1])
+def test_an_input_of_other_content_is_another_run(tmp_path, kind, place):
+    """Also in the middle of a large file, and with its size and time kept."""
+    file = tmp_path / "clip" / "a1.png"
+    file.parent.mkdir()
+    file.write_bytes(bytes(10_000_000))
+    path = {"file": str(file), "folder": str(file.parent), "pattern": str(file.parent / "*.png")}[kind]
+    before = fingerprint(path)
+    facts = file.stat()
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert fingerprint(path) != before
 
 
 def test_two_writers_are_refused_until_the_first_is_done(tmp_path, clip):
@@ -101,14 +109,17 @@ def test_a_wrong_name_for_the_sd_maps_is_refused_before_any_work(tmp_path):
 def test_a_piece_whose_files_have_changed_does_not_count(tmp_path, clip):
     folder = WorkFolder(str(tmp_path / "out.mkv"))
     folder.open(describe("denoise", str(clip), DenoiseOptions(), "1"), resume=True)
-    for index in range(4):
+    for index in range(5):
         folder.segment(index).write_bytes(bytes(100))
         folder.save_facts(index, [{"fact": index}])
-    assert all(folder.done(index) for index in range(4))
+    assert all(folder.done(index) for index in range(5))
     folder.segment(0).write_bytes(bytes(60))
     folder.segment(1).unlink()
-    folder.facts_path(2).write_bytes(b"\x00garbage")
-    assert [folder.done(index) for index in range(4)] == [False, False, False, True]
+    for path in (folder.facts_path(2), folder.segment(3)):
+        damaged = bytearray(path.read_bytes())
+        damaged[len(damaged) - 5] ^= 1
+        path.write_bytes(damaged)
+    assert [folder.done(index) for index in range(5)] == [False, False, False, False, True]
 
 
 def test_a_plan_that_cannot_be_read_is_no_plan(tmp_path, clip):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import IO, Any
 
 from videorestore.clip import Frame, PixelFormat
-from videorestore.errors import MediaWriteError
+from videorestore.errors import EncoderLostError, MediaWriteError
 from videorestore.media.pixels import as_piped, ffmpeg_name, pack, packed_size
 
 
@@ -177,6 +177,10 @@ def ffmpeg_error(log: str, code: int, what: str) -> MediaWriteError:
     if code == -signal.SIGXFSZ or "No space left" in log or "File too large" in log:
         return MediaWriteError(
             "there must be room for the output, the disk is full or a file size limit is reached; free some space."
+        )
+    if code in (-signal.SIGKILL, -signal.SIGTERM):
+        return EncoderLostError(
+            f"FFmpeg must be left to {what}, it was ended by signal {-code}; run again (is the memory full?)."
         )
     tail = " | ".join(lines[-3:]) or (f"signal {-code}" if code < 0 else f"exit status {code}")
     return MediaWriteError(f"FFmpeg must {what}, it failed: {tail}; check codec, pixel format and arguments.")

@@ -10,24 +10,32 @@ a certain worker, and so can neither retry nor ship.
 
 from __future__ import annotations
 
-import glob
+import atexit
+import contextlib
 import hashlib
+import logging
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.run import piecework
-from videorestore.run.store import WorkFolder, fingerprint
-from videorestore.run.workers import TRIES, alone
+from videorestore.run.identity import built_from, files_of, fingerprint_once
+from videorestore.run.store import TRIES, WorkFolder, alive
+from videorestore.run.workers import alone
 
 CHUNK = 32 << 20
 """Bytes of the input that travel at once."""
+
+PATIENCE = 30
+"""Seconds to wait for the first worker of a scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +50,29 @@ class Ticket:
         Fingerprint of the input and of the masks, without the times of their files.
     plan : str
         Digest of the plan.
+    code : str
+        Digest of the program and its libraries: another one would make other pixels.
     """
 
     name: str
     content: str
     plan: str
+    code: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What a worker answers: the frames it made, the files where these have to travel, or that it lacks the input."""
+    """What a worker answers: the frames it made, the files where these have to travel, or that it lacks the input.
+
+    ``unlike``: it has another version of the program, and made nothing.
+    """
 
     worker: str
     number: int
     frames: int = 0
     files: dict[str, bytes] | None = None
     lacking: bool = False
+    unlike: bool = False
 
 
 def _client(address: str) -> Any:
@@ -67,6 +82,9 @@ def _client(address: str) -> Any:
         raise InputError(
             "--cluster needs Dask, which is not installed; run: pip install 'videorestore[cluster]'."
         ) from error
+    # What goes wrong is told in one line; Dask and its loop would add pages of their own.
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         return Client(address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
@@ -76,8 +94,38 @@ def _client(address: str) -> Any:
 
 
 def check_cluster(address: str) -> None:
-    """Refuse an address at which no scheduler answers."""
-    _client(address).close()
+    """Refuse an address at which no scheduler answers, one without workers, and workers that would make other pixels."""
+    with _client(address) as client:
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise InputError(
+                f"--cluster must have a worker, none came to {address!r} within {PATIENCE} s; start one."
+            ) from error
+        answers = client.run(_asker(), on_error="return")
+    for worker, answer in answers.items():
+        if answer != built_from():
+            raise _unlike(worker, isinstance(answer, str) and not answer)
+
+
+def _asker() -> Any:
+    """A function that travels whole, so that it also runs where this package is missing or another."""
+
+    def ask() -> str:
+        try:
+            from videorestore.run.identity import built_from
+        except ImportError:
+            return ""
+        return built_from()
+
+    return ask
+
+
+def _unlike(worker: str, absent: bool = False) -> InputError:
+    found = "has none" if absent else "has another or other libraries"
+    return InputError(
+        f"workers must have this very version of videorestore, {worker} {found}; install the same there."
+    )
 
 
 def spread(
@@ -87,41 +135,67 @@ def spread(
 
     A worker that dies has its piece given to another, up to TRIES times.
     """
-    from distributed import as_completed
-    from distributed.scheduler import KilledWorker
-
     assignment = replace(
         assignment, path=os.path.abspath(assignment.path), output=os.path.abspath(assignment.output)
     )
     plan = (folder.path / "plan").read_bytes()
     digest = hashlib.sha256(plan).hexdigest()
-    ticket = Ticket(name=f"videorestore-{digest[:16]}", content=_content(assignment), plan=digest)
+    ticket = Ticket(
+        name=f"videorestore-{os.urandom(16).hex()}",
+        content=_content(assignment),
+        plan=digest,
+        code=built_from(),
+    )
     equipped: Counter[str] = Counter()
     with _client(address) as client:
-
-        def give(number: int) -> Any:
-            return client.submit(remote_piece, assignment, number, ticket, pure=False, retries=TRIES)
-
-        waiting = as_completed([give(number) for number in numbers], with_results=False)
         try:
-            for future in waiting:
-                try:
-                    done: Delivery = future.result()
-                except KilledWorker as error:
-                    raise VideoRestoreError(
-                        f"every piece must get done, one was lost with its worker {TRIES} times; "
-                        "give the workers more memory or lower --max-memory."
-                    ) from error
-                if done.lacking:
-                    equip(client, done.worker, assignment, ticket, plan, equipped)
-                    waiting.add(give(done.number))
-                    continue
-                if done.files is not None:
-                    folder.adopt(done.number, done.files)
-                yield done.frames
+            yield from _spread(client, assignment, numbers, folder, ticket, plan, equipped)
+        except VideoRestoreError:
+            raise
+        except Exception as error:
+            told = " ".join(str(error).split())[:200] or type(error).__name__
+            raise VideoRestoreError(
+                f"the cluster must last as long as the run, it did not ({told}); the same command goes on from here."
+            ) from error
         finally:
             if equipped:
-                client.run(forget, ticket.name, on_error="ignore")
+                with contextlib.suppress(Exception):
+                    client.run(forget, ticket.name, on_error="ignore")
+
+
+def _spread(
+    client: Any,
+    assignment: piecework.Assignment,
+    numbers: Sequence[int],
+    folder: WorkFolder,
+    ticket: Ticket,
+    plan: bytes,
+    equipped: Counter[str],
+) -> Iterator[int]:
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    def give(number: int) -> Any:
+        return client.submit(remote_piece, assignment, number, ticket, pure=False, retries=TRIES)
+
+    waiting = as_completed([give(number) for number in numbers], with_results=False)
+    for future in waiting:
+        try:
+            done: Delivery = future.result()
+        except KilledWorker as error:
+            raise VideoRestoreError(
+                f"every piece must get done, one was lost with its worker {TRIES} times; "
+                "give the workers more memory or lower --max-memory."
+            ) from error
+        if done.unlike:
+            raise _unlike(done.worker)
+        if done.lacking:
+            equip(client, done.worker, assignment, ticket, plan, equipped)
+            waiting.add(give(done.number))
+            continue
+        if done.files is not None:
+            folder.adopt(done.number, done.files)
+        yield done.frames
 
 
 # -- on the workers ---------------------------------------------------------------------------------------------
@@ -134,7 +208,7 @@ def shipped_folder(name: str) -> Path:
 
 def _content(assignment: piecework.Assignment) -> str:
     paths = [assignment.path] + ([assignment.mask] if assignment.mask is not None else [])
-    return "".join(fingerprint(path, times=False) for path in paths)
+    return "".join(fingerprint_once(path) for path in paths)
 
 
 def sees(assignment: piecework.Assignment, ticket: Ticket) -> bool:
@@ -155,6 +229,8 @@ def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) 
     from distributed import get_worker
 
     worker = str(get_worker().address)
+    if built_from() != ticket.code:
+        return Delivery(worker=worker, number=number, unlike=True)
     if sees(assignment, ticket):
         frames = alone(piecework.make_piece, assignment, number)
         return Delivery(worker=worker, number=number, frames=frames)
@@ -179,13 +255,35 @@ def is_equipped(name: str) -> bool:
 
 
 def receive(name: str, path: str, offset: int, content: bytes) -> int:
-    """Store a part of a shipped file."""
-    target = shipped_folder(name) / path
+    """Store a part of a shipped file, for no eyes but this user's."""
+    folder = shipped_folder(name)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or (os.name == "posix" and folder.stat().st_uid != os.geteuid()):
+        raise PermissionError(f"{folder} belongs to somebody else")
+    _end_with_worker(name)
+    target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("r+b" if offset else "wb") as stream:
         stream.seek(offset)
         stream.write(content)
     return len(content)
+
+
+@cache
+def _end_with_worker(name: str) -> None:
+    """Remove what was shipped when this worker ends, even where the run that sent it was killed."""
+    atexit.register(forget, name)
+    sweep(Path(tempfile.gettempdir()))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what workers of this user left behind that were killed: the last number of a name is its process."""
+    for left in folder.glob("videorestore-*-*"):
+        named = re.fullmatch(r"videorestore-[0-9a-f]{32}-(\d+)", left.name)
+        with contextlib.suppress(OSError):
+            mine = os.name != "posix" or left.lstat().st_uid == os.geteuid()
+            if named and mine and not left.is_symlink() and not alive(int(named[1])):
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def forget(name: str) -> None:
@@ -255,8 +353,5 @@ def ship(client: Any, worker: str, assignment: piecework.Assignment, ticket: Tic
 
 def shipped_files(path: str, place: str = "input") -> list[tuple[Path, str]]:
     """Files of an input and where they go: a file, the files of a folder, or what a pattern matches."""
-    whole = Path(path)
-    if whole.is_dir():
-        return [(f, f"{place}/{whole.name}/{f.name}") for f in sorted(whole.iterdir()) if f.is_file()]
-    found = [whole] if whole.exists() else [Path(p) for p in sorted(glob.glob(path))]
-    return [(f, f"{place}/{f.name}") for f in found]
+    inside = f"{Path(path).name}/" if Path(path).is_dir() else ""
+    return [(file, f"{place}/{inside}{file.name}") for file in files_of(path)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from videorestore import __version__, colour
 from videorestore.clip import Clip, FloatArray, Samples
-from videorestore.errors import InputError, OutputExistsError, VideoRestoreError
+from videorestore.errors import InputError, MediaReadError, OutputExistsError, VideoRestoreError
 from videorestore.make.cost import STARTING
 from videorestore.make.masks import FileMasks
 from videorestore.make.pipeline import Restoration
@@ -38,9 +38,10 @@ from videorestore.report.record import RecordBuilder
 from videorestore.request import Common
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
+from videorestore.run.identity import describe, input_prints
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
-from videorestore.run.store import WorkFolder, describe
+from videorestore.run.store import TRIES, WorkFolder
 from videorestore.run.tally import Tally
 
 Plan = Callable[[Source, Any, int, Progress], Work]
@@ -227,7 +228,8 @@ def _file_to_file(
             check_memory(work, options)
             return _dry(verb, work, output, options, started)
         folder = WorkFolder(output)
-        state = folder.open(describe(verb, source, options, __version__), resume=options.resume)
+        description = describe(verb, source, options, __version__)
+        state = folder.open(description, resume=options.resume)
         if state == "other":
             progress("other options or input than the interrupted run: starting anew", 0, 0)
         resumed = state == "resumed" and folder.planned()
@@ -265,7 +267,12 @@ def _file_to_file(
         )
         # A run that goes on has its index in the work folder, not in the source that was just opened.
         known = None if resumed else opened
-        count = _make_all(assignment, work, folder, known, options, progress)
+        try:
+            count = _make_all(assignment, work, folder, known, options, progress)
+        except Exception:
+            _check_unchanged(source, options, description, folder)
+            raise
+    _check_unchanged(source, options, description, folder)
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
     builder = _builder(verb, work, started)
     for note in notes:
@@ -304,6 +311,17 @@ def _file_to_file(
         write_page(options.report, record, notes, previews, overwrite=options.overwrite)
     folder.remove()
     return Outcome(record=record, losses=losses)
+
+
+def _check_unchanged(source: str, options: Common, description: dict[str, Any], folder: WorkFolder) -> None:
+    """Refuse pieces of which some may be of the old content of the input and some of a new one."""
+    try:
+        same = input_prints(source, options) == description["inputs"]
+    except OSError:
+        same = False
+    if not same:
+        folder.remove()
+        raise MediaReadError("the input must stay as it is during a run, it was changed; run again.")
 
 
 def _mask_file(work: Work) -> str | None:
@@ -388,9 +406,30 @@ def _make_all(
     options: Common,
     progress: Progress,
 ) -> int:
-    """Make the pieces that are not there yet. Returns how many processes worked at once."""
+    """Make the pieces that are not there yet, or not as they were written. Returns how many processes worked at once."""
+    jobs = 1
+    for _ in range(TRIES):
+        todo = [p.index for p in work.pieces if not folder.done(p.index)]
+        if not todo:
+            return jobs
+        jobs = _make_these(todo, assignment, work, folder, source, options, progress)
+    if all(folder.done(p.index) for p in work.pieces):
+        return jobs
+    raise VideoRestoreError(
+        f"what is written must read back the same, pieces did not {TRIES} times; check the disk of OUTPUT."
+    )
+
+
+def _make_these(
+    todo: list[int],
+    assignment: piecework.Assignment,
+    work: Work,
+    folder: WorkFolder,
+    source: Source | None,
+    options: Common,
+    progress: Progress,
+) -> int:
     counts = work.output_counts()
-    todo = [p.index for p in work.pieces if not folder.done(p.index)]
     jobs = _processes(work, options, len(todo))
     # A curve holds a whole shot: it needs room more than speed.
     hold = not _tight(options) and "curve" not in getattr(work, "models", ())

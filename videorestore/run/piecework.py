@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -15,13 +16,14 @@ import numpy as np
 
 from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Samples
+from videorestore.errors import EncoderLostError
 from videorestore.make.masks import FileMasks
 from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Made, Progress, Work, silent
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
 from videorestore.report.record import frame_fact
-from videorestore.run.store import WorkFolder, no_room
+from videorestore.run.store import TRIES, WorkFolder, no_room
 
 PREVIEW_SIDE = 960
 PREVIEWS = 48
@@ -206,7 +208,16 @@ def _planned(output: str, stamp: int) -> tuple[Work, FrameIndex]:
 def store_piece(
     assignment: Assignment, work: Work, source: Source, number: int, progress: Progress = silent
 ) -> int:
-    """Make one piece from an open source."""
+    """Make one piece from an open source; anew where its encoder was lost, up to TRIES times."""
+    for _ in range(1, TRIES):
+        with contextlib.suppress(EncoderLostError):
+            return _store_piece(assignment, work, source, number, progress)
+    return _store_piece(assignment, work, source, number, progress)
+
+
+def _store_piece(
+    assignment: Assignment, work: Work, source: Source, number: int, progress: Progress = silent
+) -> int:
     piece = work.pieces[number]
     folder = WorkFolder(assignment.output)
     counts = work.output_counts()

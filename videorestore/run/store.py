@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import hashlib
 import json
 import os
@@ -12,7 +11,6 @@ import stat
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,50 +19,17 @@ import numpy as np
 from videorestore.errors import MediaWriteError, OutputExistsError
 from videorestore.make.work import Work
 from videorestore.media.source import FrameIndex
-from videorestore.request.declare import declared, paths
 from videorestore.run import plan_file
 
 PULSE = 1.0
 """Seconds between two notes of how far a piece has come."""
 
-_SAMPLE = 1 << 20
+TRIES = 3
+"""How often a piece is made before its failure counts."""
 
 _MARK = "videorestore-work"
 _MARK_TEXT = b"The work folder of an unfinished run of videorestore. The same command goes on from here.\n"
 """A file, and what is in it, by which a folder is known for one of ours. Nothing without it is touched."""
-
-
-def fingerprint(path: str, *, times: bool = True) -> str:
-    """Digest of a file, of a folder's listing or of what a pattern matches: names, sizes and some content.
-
-    ``times`` also takes the times of change in, which a copy on another machine need not share.
-    """
-    digest = hashlib.sha256()
-    target = Path(path)
-    if target.is_dir():
-        files = sorted(target.iterdir())
-    else:
-        files = [target] if target.exists() else [Path(p) for p in sorted(glob.glob(path))]
-    for file in files:
-        with contextlib.suppress(OSError):
-            facts = file.stat()
-            stamp = f"|{facts.st_mtime_ns}" if times else ""
-            digest.update(f"{file.name}|{facts.st_size}{stamp}".encode())
-    if target.is_file():
-        with target.open("rb") as stream:
-            digest.update(stream.read(_SAMPLE))
-            stream.seek(max(0, target.stat().st_size - _SAMPLE))
-            digest.update(stream.read(_SAMPLE))
-    return digest.hexdigest()
-
-
-def describe(verb: str, input_path: str, options: Any, version: str) -> dict[str, Any]:
-    """What a run is: two runs with the same description give the same pixels."""
-    known = declared(options)
-    values = {name: repr(value) for name, value in asdict(options).items() if known[name].pixels}
-    others = [name for _, name in paths(options, "read")]
-    prints = [fingerprint(p) for p in [input_path, *others] if Path(p).exists()]
-    return {"version": version, "verb": verb, "options": values, "inputs": prints}
 
 
 class WorkFolder:
@@ -157,7 +122,7 @@ class WorkFolder:
         try:
             import fcntl
         except ImportError:
-            free = owner in (0, os.getpid()) or not _alive(owner)
+            free = owner in (0, os.getpid()) or not alive(owner)
         else:
             if self._held is None:
                 self._held = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -262,21 +227,28 @@ class WorkFolder:
             return 0.0
 
     def done(self, index: int) -> bool:
-        """Whether the piece is complete: its files have the sizes that were taken down at last."""
+        """Whether the piece is complete and its files are, to the last bit, what was written."""
         try:
-            sizes = json.loads(self.facts_path(index).read_text())["files"]
-            return all((self.path / name).stat().st_size == size for name, size in sizes.items())
+            digests = self._facts(index)["files"]
+            return all(_digest(self.path / name) == digest for name, digest in digests.items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
 
     def save_facts(self, index: int, facts: list[dict[str, Any]]) -> None:
         """Complete a piece; what belongs to it reaches the disk before the facts that vouch for it."""
-        sizes = {}
+        digests = {}
         for path in self._parts(index):
             if path.exists():
                 _flush(path)
-                sizes[path.name] = path.stat().st_size
-        self._write(self.facts_path(index), json.dumps({"files": sizes, "frames": facts}).encode())
+                digests[path.name] = _digest(path)
+        body = json.dumps({"files": digests, "frames": facts}).encode()
+        self._write(self.facts_path(index), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+    def _facts(self, index: int) -> Any:
+        digest, _, body = self.facts_path(index).read_bytes().partition(b"\n")
+        if hashlib.sha256(body).hexdigest().encode() != digest:
+            raise ValueError("damaged facts")
+        return json.loads(body)
 
     def _parts(self, index: int) -> tuple[Path, ...]:
         """All that a piece may consist of, but for its facts."""
@@ -286,7 +258,7 @@ class WorkFolder:
 
     def load_facts(self, index: int) -> list[dict[str, Any]]:
         """What a piece says of its frames."""
-        return json.loads(self.facts_path(index).read_text())["frames"]  # type: ignore[no-any-return]
+        return self._facts(index)["frames"]  # type: ignore[no-any-return]
 
     def save_previews(self, index: int, previews: dict[str, np.ndarray]) -> None:
         """Keep the small pictures of a piece."""
@@ -332,6 +304,11 @@ def _private(facts: os.stat_result) -> bool:
     return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
 
 
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def _flush(path: Path) -> None:
     """Bring the content of a file to the disk, whoever wrote it."""
     try:
@@ -341,7 +318,8 @@ def _flush(path: Path) -> None:
         raise no_room(error) from error
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -53,7 +53,7 @@ class Tally:
     def tell(self) -> None:
         """Look how far all pieces are, and say so."""
         with self._lock:
-            whole = [k for k in self._todo if self._folder.done(k)]
+            whole = [k for k in self._todo if self._folder.facts_path(k).exists()]
             under_way = set(self._todo) - set(whole)
             done = self._total - sum(self._counts[k] for k in under_way)
             made = done + sum(self._counts[k] * self._folder.share(k) for k in under_way)

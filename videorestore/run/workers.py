@@ -16,9 +16,7 @@ from typing import Any
 from videorestore.errors import VideoRestoreError
 from videorestore.run.desk import Desk, Task
 from videorestore.run.memory import hold_freed
-
-TRIES = 3
-"""How often a piece is given out before its failure counts."""
+from videorestore.run.store import TRIES
 
 IDLE = 300
 """Seconds after which a worker without work ends."""
