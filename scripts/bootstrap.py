@@ -15,7 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".venv"
-CONSTRAINTS = ROOT / "scripts" / "constraints.txt"
+REQUIREMENTS = ROOT / "scripts" / "requirements"
+SIZE = {"run": 890, "dev": 1040}
+"""MB on disk, as `du` counts them."""
 
 
 def main() -> int:
@@ -41,22 +43,19 @@ def ensure(extra: str) -> Path:
     if any(stamp(kind).exists() for kind in {extra, "dev"}) and python.exists():
         return python
     started = time.monotonic()
-    say(f"setting up {FOLDER.name} (only the first time) ...")
+    say(f"setting up {FOLDER.name}, only the first time: about {SIZE[extra]} MB on disk, a minute or two ...")
     pip = [str(python), "-m", "pip"]
     if not python.exists() or not works([*pip, "--version"]):
         pip = make(python)
-    what = str(ROOT) if extra == "run" else f"{ROOT}[dev,cluster]"
-    command = [
-        *pip,
-        "install",
-        "--disable-pip-version-check",
-        "--constraint",
-        str(CONSTRAINTS),
-        "--editable",
-        what,
-    ]
-    # pip tells its progress itself; stdout belongs to the path that is printed at the end.
-    subprocess.run(command, check=True, stdout=sys.stderr)
+    install = [*pip, "install", "--quiet", "--disable-pip-version-check"]
+    # Versions and hashes are pinned; the project itself is built by the setuptools that was installed with them.
+    steps = (
+        ["--require-hashes", "--requirement", str(requirements(extra))],
+        ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
+    )
+    for step in steps:
+        # stdout belongs to the path that is printed at the end.
+        subprocess.run([*install, *step], check=True, stdout=sys.stderr)
     stamp(extra).touch()
     say(f"set up in {time.monotonic() - started:.0f} s")
     return python
@@ -78,9 +77,14 @@ def works(command: list[str]) -> bool:
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
+def requirements(extra: str) -> Path:
+    """What is installed, with hashes; ``scripts/pin`` writes it."""
+    return REQUIREMENTS / f"{extra}.txt"
+
+
 def stamp(extra: str) -> Path:
     """A file that says: installed, with just these requirements."""
-    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes())
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + requirements(extra).read_bytes())
     return FOLDER / f".ready-{extra}-{digest.hexdigest()[:12]}"
 
 
