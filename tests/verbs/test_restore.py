@@ -93,3 +93,74 @@ def vr_noise(*, trustworthy, sd=4.0):
     from videorestore.spatial.noise import Noise
 
     return Noise(sd=sd, trustworthy=trustworthy)
+
+
+def _decided(tmp_path, **findings):
+    import json
+
+    path = tmp_path / "findings.json"
+    path.write_text(json.dumps(findings))
+    return path
+
+
+@pytest.fixture
+def spoilt():
+    """A drifting texture with a black frame and a dropout."""
+    frames = drifting()
+    frames[4] = 0
+    frames[9, 20:26, 10:34] = 255
+    return frames
+
+
+def test_what_is_accepted_is_done_and_nothing_else(spoilt, tmp_path):
+    box = {"frame": 9, "kind": "dropout", "box": [10, 20, 24, 6]}
+    path = _decided(tmp_path, black=[], damage=[box], noise_sd=3)
+    result = vr.restore(spoilt, accept=path, model="motion", quality="fast", denoise="off", deflicker="off")
+    origins = [f["origin"] for f in result.record["frames"]]
+    assert origins == ["mended" if k == 9 else "kept" for k in range(14)]
+    assert (
+        result.record["damage"][0] | {"box": [10, 20, 24, 6], "probability": 1.0}
+        == result.record["damage"][0]
+    )
+    assert not (result.clip.frames[9, 20:26, 10:34] == 255).all()
+    outside = np.ones(spoilt.shape[1:3], bool)
+    outside[20:26, 10:34] = False
+    assert np.array_equal(result.clip.frames[9][outside], spoilt[9][outside])
+
+
+def test_what_is_rejected_stays(spoilt, tmp_path):
+    more = {"model": "motion", "quality": "fast", "denoise": "off", "deflicker": "off"}
+    done = vr.restore(spoilt, **more).record["frames"]
+    assert done[4]["origin"] == "filled" and done[9]["origin"] in ("mended", "filled")
+    path = _decided(
+        tmp_path, black=[4], corrupt=[9], damage=[{"frame": 9, "kind": "dropout", "box": [0, 10, 64, 30]}]
+    )
+    kept = vr.restore(spoilt, reject=path, **more)
+    assert [f["origin"] for f in kept.record["frames"]] == ["kept"] * 14
+    assert np.array_equal(kept.clip.frames, spoilt)
+
+
+def test_least_probability_is_what_the_search_asks_for():
+    from videorestore.plan.dirt import SearchedMasks
+    from videorestore.request.verbs import RestoreOptions
+    from videorestore.verbs.restore import mended_by
+
+    search = SearchedMasks(noise_sd=2.0, rate=0.0)
+    notes: list[str] = []
+    asked = mended_by(search, RestoreOptions(least_probability=0.9), notes)
+    assert asked.least == pytest.approx(np.log(9)) and "0.9" in notes[0]
+    assert mended_by(search, RestoreOptions(), notes) is search
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ({"black": [99]}, "0 to 13"),
+        ({"damage": [{"frame": 1, "box": [60, 0, 9, 9]}]}, "inside 64 x 48"),
+        ({"damage": [{"frame": 1}]}, "as inspect --json"),
+        ({"black": ["x"]}, "as inspect --json"),
+    ],
+)
+def test_a_wrong_list_of_findings(spoilt, tmp_path, findings, words):
+    with pytest.raises(vr.InputError, match=words):
+        vr.restore(spoilt, accept=_decided(tmp_path, **findings), model="motion")

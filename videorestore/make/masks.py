@@ -28,8 +28,8 @@ STRIP, STRIP_MARGIN = 512, 96
 _STILLS = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
 
 
-Spot = tuple[str, tuple[int, int, int, int]]
-"""Kind of a damage and its box (x, y, width, height)."""
+Spot = tuple[str, tuple[int, int, int, int], float]
+"""Kind of a damage, its box (x, y, width, height), and the probability that it is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -206,7 +206,7 @@ def masked(masks: Mask, found: Sequence[Damage]) -> Masked:
     spots: list[list[Spot]] = [[] for _ in masks]
     for damage in found:
         x, y, w, h = (int(v) for v in damage.box)
-        spots[damage.frame].append((damage.kind, (x, y, w, h)))
+        spots[damage.frame].append((damage.kind, (x, y, w, h), round(damage.probability, 3)))
     return Masked(masks=masks, spots=tuple(tuple(s) for s in spots))
 
 

@@ -88,7 +88,7 @@ class Made:
         Posterior standard deviation on the 0..255 scale.
     deflickered : bool
         The brightness of the whole frame was brought back to its smooth course.
-    damage : tuple of (kind, (x, y, width, height))
+    damage : tuple of (kind, (x, y, width, height), probability)
         What was found on this frame and mended.
     notes : tuple of str
         What a reader of the record should know ("cut: the nearer frame is repeated").
@@ -102,7 +102,7 @@ class Made:
     x: float | None = None
     sd_map: FloatArray | None = None
     deflickered: bool = False
-    damage: tuple[tuple[str, tuple[int, int, int, int]], ...] = ()
+    damage: tuple[tuple[str, tuple[int, int, int, int], float], ...] = ()
     notes: tuple[str, ...] = ()
     doubtful: bool = False
 

@@ -58,11 +58,14 @@ class SearchedMasks:
         Spots per frame that stretches of the film have shown.
     drawn : bool
         The pictures consist of a few tones, as a computer draws them: no film, no dust.
+    least_odds : float or None
+        Log odds that a person asks for, instead of those that fit the film.
     """
 
     noise_sd: float
     rate: float
     drawn: bool = False
+    least_odds: float | None = None
 
     @property
     def dirty(self) -> bool:
@@ -72,6 +75,8 @@ class SearchedMasks:
     @property
     def least(self) -> float:
         """Log odds that are asked for: the dirtier the film, the likelier is any spot damage."""
+        if self.least_odds is not None:
+            return self.least_odds
         if not self.dirty:
             return SURE
         return float(max(LEAST - np.log(self.rate / DIRTY), LOWEST))

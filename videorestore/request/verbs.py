@@ -61,6 +61,26 @@ class RestoreOptions(Common):
         "bring brightness that flickers back to its smooth course",
         group="steps",
     )
+    accept: str | None = option(
+        None,
+        File(metavar="FILE.json"),
+        "do what this list of findings says and nothing else: inspect --json writes one to edit",
+        group="review",
+        path="read",
+    )
+    reject: str | None = option(
+        None,
+        File(metavar="FILE.json"),
+        "leave what this list of findings names as it is",
+        group="review",
+        path="read",
+    )
+    least_probability: float | None = option(
+        None,
+        Number(low=0, high=1, metavar="P"),
+        "mend what is damage with at least this probability, instead of what fits the film",
+        group="review",
+    )
     factor: Fraction | None = option(
         None, ratio(), "also raise the frame rate to K times as many frames, any rational >= 1", group="steps"
     )
@@ -72,6 +92,10 @@ class RestoreOptions(Common):
     keep_grain: float = noise_options()[2]
 
     def __post_init__(self) -> None:
+        if self.accept is not None and (self.reject is not None or self.least_probability is not None):
+            raise InputError(
+                "--accept says all that is done, got --reject or --least-probability besides; give one of them."
+            )
         if self.factor is not None and self.fps is not None:
             raise InputError("restore takes --factor or --fps, got both; give one of them.")
         _check_rate(self.factor)

@@ -66,7 +66,10 @@ def note_of(made: Made, index: int) -> dict[str, Any]:
         "time": str(made.frame.time),
         "duration": str(made.frame.duration),
         "doubtful": bool(made.doubtful),
-        "damage": [{"frame": index, "kind": kind, "box": list(box)} for kind, box in made.damage],
+        "damage": [
+            {"frame": index, "kind": kind, "box": list(box), "probability": sure}
+            for kind, box, sure in made.damage
+        ],
     }
 
 
@@ -166,7 +169,7 @@ def corner_of(made: Made) -> tuple[int, int]:
     height, width = made.frame.height, made.frame.width
     x, y = width // 2, height // 2
     if made.damage:
-        left, top, w, h = max((box for _, box in made.damage), key=lambda box: box[2] * box[3])
+        left, top, w, h = max((box for _, box, _ in made.damage), key=lambda box: box[2] * box[3])
         x, y = left + w // 2, top + h // 2
     elif made.sd_map is not None and float(np.ptp(made.sd_map)) > 0:
         around = cv2.boxFilter(made.sd_map.mean(axis=-1, dtype=np.float32), -1, (LOUPE // 2, LOUPE // 2))

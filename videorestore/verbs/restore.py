@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from videorestore.make.masks import MaskSource
 from videorestore.make.pipeline import Restoration, Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
 from videorestore.plan.choose import Job, choose
-from videorestore.plan.dirt import dirt
+from videorestore.plan.dirt import SearchedMasks, dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
 from videorestore.plan.moments import Place
 from videorestore.plan.noise import noise_facts
+from videorestore.plan.review import AcceptedMasks, SparedMasks, Verdict
+from videorestore.plan.review import load as load_verdict
 from videorestore.plan.scan import Scan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import counted, frames_in_words
@@ -36,18 +42,23 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     check_raised(source.info.fps, options.fps)
     found = scan(source, options.span, progress)
     notes: list[str] = []
+    accepted, rejected = verdicts(source, found, options)
     missing = frames_to_fill(found, options, notes)
+    if accepted is not None and options.fill == "auto":
+        missing = frozenset(i for i in accepted.frames if found.start <= i < found.stop)
+        notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
+    if rejected is not None:
+        missing -= rejected.frames
     noises = noises_to_remove(found, options, notes)
     noisy = any(n is not None for n in noises)
-    masks = None
-    if options.mend == "auto":
-        masks = dirt(source, found, progress)
-        if masks.dirty:
-            notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
-        elif masks.drawn:
-            notes.append("mend: the pictures are drawn, not filmed: no dust is sought")
-        else:
-            notes.append("mend: the film is not dirty, only what is surely damaged is mended")
+    masks: MaskSource | None = None
+    if options.mend == "auto" and accepted is not None:
+        masks = AcceptedMasks(damage=accepted.damage)
+        notes.append(f"mend: {counted(len(accepted.damage), 'place')} as accepted")
+    elif options.mend == "auto":
+        masks = mended_by(dirt(source, found, progress), options, notes)
+        if rejected is not None:
+            masks = SparedMasks(inner=masks, damage=rejected.damage)
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
     job: Job = "denoise" if noisy else "interpolate"
@@ -59,6 +70,11 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
         notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
     else:
         insertions = lost_by_time(found, notes) if options.fill == "auto" else ()
+        if accepted is not None and options.fill == "auto":
+            insertions = tuple(p for p in accepted.dropped if found.start <= p.after < found.stop - 1)
+        if rejected is not None:
+            spared = {place.after for place in rejected.dropped}
+            insertions = tuple(place for place in insertions if place.after not in spared)
         gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
         slots = renumber(
             with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
@@ -69,7 +85,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     steps = Steps(
         slots=slots,
         missing=missing,
-        untouched=(found.lost | found.blank) - missing,
+        untouched=(found.lost | found.blank) - missing - (accepted.damaged if accepted else frozenset()),
         masks=masks,
         noises=noises,
         strength=options.strength,
@@ -87,6 +103,28 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     if lost:
         findings["dropped"] = lost
     return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
+
+
+def verdicts(source: Source, found: Scan, options: RestoreOptions) -> tuple[Verdict | None, Verdict | None]:
+    """What a person accepted and what he rejected, where he did."""
+    size = {"n_frames": len(found.index), "height": source.height, "width": source.width}
+    accepted = load_verdict("--accept", options.accept, **size) if options.accept else None
+    return accepted, load_verdict("--reject", options.reject, **size) if options.reject else None
+
+
+def mended_by(found: SearchedMasks, options: RestoreOptions, notes: list[str]) -> SearchedMasks:
+    """The search that fits the film, or the one that is asked for, in words."""
+    if options.least_probability is not None:
+        chance = min(max(options.least_probability, 1e-6), 1 - 1e-6)
+        notes.append(f"mend: damage with a probability of at least {options.least_probability:g} is mended")
+        return replace(found, least_odds=float(np.log(chance / (1 - chance))))
+    if found.dirty:
+        notes.append("mend: the film is dirty, every frame is searched for dust, scratches and dropouts")
+    elif found.drawn:
+        notes.append("mend: the pictures are drawn, not filmed: no dust is sought")
+    else:
+        notes.append("mend: the film is not dirty, only what is surely damaged is mended")
+    return found
 
 
 def lost_by_time(found: Scan, notes: list[str]) -> tuple[Place, ...]:
