@@ -122,12 +122,22 @@ class Verdict:
     pulldown : {"3:2", "2:2"} or None
     probability : float
         Of kind and order; of an unknown kind that of the likeliest one.
+    phases : tuple of int
+        Where telecined: place of every frame in the rhythm of its pulldown.
     """
 
     kind: Kind
     order: Order | None = None
     pulldown: str | None = None
     probability: float = 1.0
+    phases: tuple[int, ...] = ()
+
+    @property
+    def way(self) -> Way:
+        """The way that it names."""
+        return next(
+            w for w in WAYS if (w.kind, w.order, w.pulldown) == (self.kind, self.order, self.pulldown)
+        )
 
 
 @parallel_kernel(lambda first, *_: first.shape[0] // BLOCK, grain=2)
@@ -244,8 +254,9 @@ def _along(fits: Doubles) -> float:
     period = fits.shape[1]
     state = np.full(period, -np.log(period))
     for row in fits:
+        # Across an edit the weaves of a frame with the next one mean nothing.
         broken = np.log(BREAK / period) + np.logaddexp.reduce(state)
-        state = np.logaddexp(np.log(1.0 - BREAK) + np.roll(state, 1), broken) + row
+        state = np.logaddexp(np.log(1.0 - BREAK) + np.roll(state + row, 1), broken)
     return float(np.logaddexp.reduce(state))
 
 
@@ -264,7 +275,28 @@ def judge_shot(seen: Doubles) -> Verdict:
     kind: Kind = way.kind if odds[best] >= SURE and informed else "unknown"
     if kind == "unknown":
         return Verdict(kind="unknown", probability=float(odds[best]))
-    return Verdict(kind=kind, order=way.order, pulldown=way.pulldown, probability=float(odds[best]))
+    phases = rhythm(seen, way) if kind == "telecined" else ()
+    return Verdict(
+        kind=kind, order=way.order, pulldown=way.pulldown, probability=float(odds[best]), phases=phases
+    )
+
+
+def rhythm(seen: Doubles, way: Way) -> tuple[int, ...]:
+    """Likeliest phases of the frames of a shot, one more than directions ``(n, 3)``: Viterbi's path, which may break."""
+    if way.period == 1:
+        return (0,) * (len(seen) + 1)
+    fits = max((_log_density(seen, _angles(way.distances(), g)) for g in GROWTH), key=_along)
+    state = np.zeros(way.period)
+    back = []
+    for row in fits:
+        stay = np.log(1.0 - BREAK) + np.roll(state + row, 1)
+        jump = np.log(BREAK / way.period) + state.max()
+        back.append(np.where(stay >= jump, np.roll(np.arange(way.period), 1), int(np.argmax(state))))
+        state = np.maximum(stay, jump)
+    phases = [int(np.argmax(state))]
+    for came in reversed(back):
+        phases.append(int(came[phases[-1]]))
+    return tuple(reversed(phases))
 
 
 def directions(frames: Sequence[Floats]) -> Doubles:

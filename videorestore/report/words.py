@@ -31,6 +31,7 @@ _DONE = {
     "inpaint": "inpainted",
     "upsample": "upsampled",
     "reorder": "put in order",
+    "deinterlace": "deinterlaced",
     "inspect": "inspected",
     "compare": "compared",
 }
@@ -225,6 +226,14 @@ def findings(record: Record) -> list[dict[str, str]]:
     def add(what: str, run: str = "", sure: str = "") -> None:
         found.append({"what": what, "run": run, "sure": sure})
 
+    fields = record.get("fields") or {}
+    if fields.get("kind") in ("interlaced", "telecined", "mixed"):
+        what = {
+            "interlaced": "interlaced: every frame holds two fields of different times",
+            "telecined": "film in fields: some frames mix two pictures of the film",
+            "mixed": "some shots are interlaced or mix pictures of a film",
+        }[fields["kind"]]
+        add(what, base.format("deinterlace"), f"probability {fields.get('probability', 0.0):.2f}")
     noise = record.get("noise_sd")
     if noise is not None and noise >= HARDLY_SEEN:
         interval = record.get("noise_interval")

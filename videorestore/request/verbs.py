@@ -247,6 +247,40 @@ class UpsampleOptions(Common):
 
 
 @verb(
+    "deinterlace",
+    summary="whole progressive frames from interlaced video; pulldown is undone",
+    description="Make whole progressive frames of fields. The lines that a field has stay as they are, the others are the\n"
+    "posterior given its own lines and the fields around, along motion. Film with pulldown gives its own frames back, and\n"
+    "what is progressive stays as it is: each shot is judged by its pixels.",
+    synopsis=_WRITES,
+    examples=(
+        ("videorestore deinterlace tape.avi -o tape.mkv", "25 frames of two fields give 50 frames"),
+        ("videorestore deinterlace dvd.vob -o film.mkv --rate frame", "as many frames as before"),
+        (
+            "videorestore deinterlace dv.mov -o out.mkv --order bff",
+            "the bottom field is first, whatever it looks like",
+        ),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeinterlaceOptions(Common):
+    """``order`` other than "auto" takes every frame for two fields."""
+
+    order: Literal["auto", "tff", "bff"] = option(
+        "auto",
+        words("auto", "tff", "bff"),
+        "which field is first, top or bottom; auto (default) judges each shot by its pixels",
+        group="fields",
+    )
+    rate: Literal["field", "frame"] = option(
+        "field",
+        words("field", "frame"),
+        "a frame for every field (default), or one for every frame",
+        group="fields",
+    )
+
+
+@verb(
     "reorder",
     summary="put shuffled frames into order",
     description="Put shuffled frames into order. Frames that belong to no place are named, not guessed.",

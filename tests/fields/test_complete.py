@@ -1,0 +1,98 @@
+"""The missing lines of fields, against a dense solution and planted scenes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from videorestore.fields._kernels import krige, sample
+from videorestore.fields.complete import MODEL, Field, complete, own_lines
+
+
+def dense(own, offsets, values, errors, texture, model):
+    """`krige` for one pixel by NumPy's solver: mean and variance."""
+    power, sill, white, reach, noise = model
+    places = np.concatenate([[-3.0, -1.0, 1.0, 3.0], *[o + np.array([-2.0, 0.0, 2.0]) for o in offsets]])
+    data = np.concatenate([own, *values])
+    source = np.repeat(np.arange(-1, len(offsets)), [4] + [3] * len(offsets))
+    apart = np.abs(places[:, None] - places[None]) / 2
+    gram = texture * (sill - 0.5 * apart**power) + noise * np.eye(len(places))
+    for j, error in enumerate(errors):
+        same = (source[:, None] == j) & (source[None] == j)
+        gram += same * error * ((1 - white) * np.exp(-apart / reach) + white * np.eye(len(places)))
+    link = texture * (sill - 0.5 * (np.abs(places) / 2) ** power)
+    centre = 0.5 * (own[1] + own[2])
+    weights = np.linalg.solve(gram, link)
+    return centre + weights @ (data - centre), texture * sill + noise - weights @ link
+
+
+@pytest.mark.kernel
+def test_krige_is_the_dense_posterior() -> None:
+    rng = np.random.default_rng(0)
+    own = rng.uniform(0, 255, (2, 3, 4)).astype(np.float32)
+    offsets = rng.uniform(-1, 1, (2, 2, 3)).astype(np.float32)
+    values = rng.uniform(0, 255, (2, 2, 3, 3)).astype(np.float32)
+    errors = rng.uniform(0.5, 60, (2, 2, 3)).astype(np.float32)
+    texture = rng.uniform(2, 300, (2, 3)).astype(np.float32)
+    mean, sd = np.empty((2, 10, 3), np.float32)
+    krige(
+        np.tile(own, (5, 1, 1)),
+        *(np.tile(a, (1, 5, 1, 1)[: a.ndim]) for a in (offsets, values, errors)),
+        np.tile(texture, (5, 1)),
+        MODEL,
+        0,
+        20,
+        mean,
+        sd,
+    )
+    for y in range(2):
+        for x in range(3):
+            wanted, variance = dense(
+                own[y, x], offsets[:, y, x], values[:, y, x], errors[:, y, x], texture[y, x], MODEL
+            )
+            assert mean[y + 4, x] == pytest.approx(wanted, rel=1e-4)
+            assert sd[y + 4, x] == pytest.approx(np.sqrt(variance), rel=1e-3)
+
+
+@pytest.mark.kernel
+def test_sample_reads_the_lines_of_a_field() -> None:
+    picture = np.arange(8 * 6, dtype=np.float32).reshape(8, 6)
+    offsets, values = np.empty((8, 6), np.float32), np.empty((8, 6, 3), np.float32)
+    sample(np.ascontiguousarray(picture[1::2]), 1, np.zeros((8, 6, 2), np.float32), offsets, values)
+    assert np.array_equal(offsets[:, 0], [1, 0, 1, 0, 1, 0, 1, 0])
+    assert np.array_equal(values[3, :, 0], picture[1])
+    assert np.array_equal(values[3, :, 1], picture[3])
+    assert np.array_equal(values[3, :, 2], picture[5])
+    flow = np.zeros((8, 6, 2), np.float32)
+    flow[...] = 1.0, 2.0
+    sample(np.ascontiguousarray(picture[1::2]), 1, flow, offsets, values)
+    assert np.allclose(values[1, :4, 1], picture[3, 1:5])
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+@pytest.mark.parametrize("height", [8, 9])
+def test_own_lines_are_those_around_each_missing_one(parity: int, height: int) -> None:
+    lines = own_lines(np.repeat(np.arange(height, dtype=np.float32)[:, None], 3, axis=1), parity)[:, 0]
+    missing = np.arange(1 - parity, height, 2)
+    assert len(lines) == len(missing)
+    last = height - 1 if (height - 1) % 2 == parity else height - 2
+    for row, y in zip(lines, missing):
+        assert np.array_equal(row, np.clip([y - 3, y - 1, y + 1, y + 3], parity, last))
+
+
+def test_what_rests_is_woven_and_what_moves_is_better_than_interpolated() -> None:
+    rng = np.random.default_rng(1)
+    still = rng.uniform(0, 255, (48, 64)).astype(np.float32)
+    fields = [Field(planes=(still,), parity=k % 2) for k in range(7)]
+    [(planes, sds)] = complete(fields, range(3, 4))
+    lines = own_lines(still, 1)
+    plain = np.square(still[::2] - 0.5 * (lines[..., 1] + lines[..., 2])).mean()
+    assert np.square(planes[0] - still)[::2].mean() < 0.03 * plain
+    assert np.array_equal(planes[0][1::2], still[1::2]) and not sds[0][1::2].any()
+    base = np.cumsum(rng.normal(0, 12, (48, 110)), axis=1).astype(np.float32) + still[:, :1] * 0.3
+    moving = [np.ascontiguousarray(base[:, 3 * k : 3 * k + 80]) for k in range(7)]
+    fields = [Field(planes=(picture,), parity=k % 2) for k, picture in enumerate(moving)]
+    [(planes, _)] = complete(fields, range(3, 4))
+    lines = own_lines(moving[3], 1)
+    plain = np.square(moving[3][::2] - 0.5 * (lines[..., 1] + lines[..., 2])).mean()
+    assert np.square(planes[0] - moving[3])[::2].mean() < 0.25 * plain
