@@ -12,6 +12,7 @@ from videorestore.plan.choose import (
     risks_on,
     safer,
     score_hidden,
+    summary_of,
 )
 from videorestore.spatial.noise import Noise
 
@@ -128,3 +129,24 @@ def test_a_curve_that_cannot_follow_the_frames_is_not_tried_on_their_noise(monke
         risks = risks_on(frames, noise)
         assert bool(tried) is not moving
         assert not moving or safer(risks, noise) == "motion"
+
+
+def test_what_was_never_tried_has_no_score():
+    tried = Trial(
+        hidden=4,
+        squares={"curve": 8.0, "motion": 2.0, "linear": 9.0},
+        inside={"motion": 3.0, "curve": 4.0},
+        values=4,
+    )
+    bound = Trial(
+        hidden=4,
+        squares={"curve": 8.0, "motion": 2.0, "linear": 9.0},
+        inside={"motion": 3.0},
+        values=4,
+        bounded=True,
+    )
+    names = ["curve", "motion"]
+    both = summary_of({0: tried, 1: bound}, {0: "motion", 1: "curve"}, names)
+    assert both["coverage95"] == 0.75 and both["hidden"] == 8 and both["curve_psnr_is_bound"]
+    none = summary_of({1: bound}, {1: "curve"}, names)
+    assert "coverage95" not in none and "psnr" not in none and "curve_psnr" in none

@@ -1,11 +1,15 @@
 """How dirty a film is taken to be."""
 
 import numpy as np
+import pytest
 
+import videorestore as vr
 from tests.verbs.test_verbs import drifting
-from videorestore.detect.damage import Damage, find_damage, weigh_spots
-from videorestore.detect.verdict import SURE
-from videorestore.plan.dirt import DIRTY, SearchedMasks, calmer_half, drawn, rate_of
+from videorestore.detect.damage import find_damage, weigh_spots
+from videorestore.detect.verdict import SURE, film_odds, motion_ranks, place_odds
+from videorestore.media import open_source
+from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt, drawn
+from videorestore.plan.scan import scan
 
 
 def flakes(n=9, seed=4):
@@ -19,46 +23,89 @@ def flakes(n=9, seed=4):
     return frames
 
 
-def rate(frames):
-    spots = weigh_spots(frames)
-    once = [place for place, again in spots if not again]
-    return rate_of(spots, len(frames), len({place.frame for place in once}), len(once) // 2)
+def dusty(n=9, spots=4, seed=1, height=96, width=128, step=0.5):
+    """A gliding texture with dust anywhere on every frame."""
+    frames = drifting(n=n, height=height, width=width, step=step).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    for k in range(n):
+        for x, y in zip(rng.integers(4, width - 8, spots), rng.integers(4, height - 8, spots), strict=True):
+            frames[k, y : y + 4, x : x + 4] = 255 if frames[k, y, x].mean() < 128 else 0
+    return frames
+
+
+def searched(frames):
+    """The search that a clip of these frames gets."""
+    with open_source(np.rint(frames).astype(np.uint8)) as source:
+        return dirt(source, scan(source))
 
 
 def test_falling_flakes_are_things_and_dust_is_not():
-    assert rate(flakes()) == 0.0
-    dusty = drifting(n=9, height=96, width=128, step=0.5).astype(np.float32)
-    rng = np.random.default_rng(1)
-    for k in range(9):
-        for x, y in zip(rng.integers(4, 120, 4), rng.integers(4, 88, 4)):
-            dusty[k, y : y + 4, x : x + 4] = 255 if dusty[k, y, x].mean() < 128 else 0
-    assert rate(dusty) > 1
+    assert film_odds(weigh_spots(flakes()))[0] < 0
+    odds, share = film_odds(weigh_spots(dusty()))
+    assert odds > SURELY_DIRTY and share > 0.6
+    assert not searched(flakes()).dirty
+    assert searched(dusty()).rate > 1
 
 
-def test_faint_spots_count_where_they_are_everywhere():
-    def spots(n, odds):
-        return [(Damage(frame=k, kind="dust", box=(3 * k, 2, 4, 4), odds=odds), False) for k in range(n)]
-
-    assert rate_of(spots(9, 1.5), 9, 9, 4) == 1.0
-    assert rate_of(spots(6, 1.5), 9, 6, 3) == 0.0
-    assert rate_of(spots(6, 3.5), 9, 6, 3) == 5 / 9
-    # Three spots in the nine frames of a short clip may be things.
-    assert rate_of(spots(3, 3.5), 9, 3, 2) < DIRTY
-    assert rate_of(spots(6, 3.5), 9, 1, 3) == 0.0
-
-
-def test_spots_only_where_things_move_are_no_dust():
-    spots = [(Damage(frame=k % 9, kind="dust", box=(3 * k, 2, 4, 4), odds=3.5), False) for k in range(20)]
-    assert rate_of(spots, 9, 9, 10) == 20 / 9
-    assert rate_of(spots, 9, 9, 1) == 0.0
+def test_all_spots_of_a_film_decide_together():
+    once, again = 1.0, -1.5
+    clean = film_odds([])[0]
+    assert film_odds([(0, once)] * 3)[0] < SURELY_DIRTY  # three spots may be things
+    assert film_odds([(k, once) for k in range(12)])[0] > SURELY_DIRTY
+    assert film_odds([(0, once)] * 12)[0] < SURELY_DIRTY  # in one frame they may have one cause
+    assert film_odds([(k, again) for k in range(12)])[0] < clean
+    mixed = film_odds([(k, once if k % 3 else again) for k in range(60)])
+    assert mixed[0] > SURELY_DIRTY and 0.4 < mixed[1] < 0.8
 
 
-def test_the_calmer_half_is_where_nothing_moves():
+def test_film_odds_are_the_sum_over_all_shares():
+    """A slow twin: the two hypotheses written out."""
+    rng = np.random.default_rng(3)
+    spots = [(k, float(odds)) for k, odds in enumerate(rng.normal(0.3, 0.8, 7))]
+    shares = np.linspace(0, 1, 20001)
+    likelihood = np.prod([1 - shares + shares * np.exp(odds) for _, odds in spots], axis=0)
+    odds, share = film_odds(spots)
+    assert odds == pytest.approx(film_odds([])[0] + np.log(np.mean(likelihood)), abs=2e-3)
+    assert share == pytest.approx(np.sum(shares * likelihood) / np.sum(likelihood), abs=2e-3)
+
+
+def test_spots_where_things_move_are_less_likely_dust():
     frames = np.repeat(drifting(n=1, height=80, width=120), 9, axis=0).astype(np.float32)
     frames[:, :, 60:] = drifting(n=9, height=80, width=120)[:, :, 60:]
     frames[4, 30:40, 20:30] = 255
-    still = calmer_half(frames)
-    assert still[:, :40].mean() > 0.9 and still[:, 80:].mean() < 0.1
+    ranks = motion_ranks(frames)
+    assert ranks.shape == (20, 30) and ranks.min() >= 0 and ranks.max() <= 1
+    calm, busy = (
+        [place_odds(ranks, (x, y, 6, 6)) for x in xs for y in range(0, 74, 6)]
+        for xs in ((10, 20, 30), (80, 90, 100))
+    )
+    assert min(calm) > 0.3 and np.mean(busy) < -0.2
+
+
+def test_what_stands_out_in_frame_after_frame_of_a_clean_film_is_its_own():
+    few, many = (dusty(n=12, spots=0) for _ in range(2))
+    rng = np.random.default_rng(2)
+    for k in range(1, 11):
+        for x, y in zip(rng.integers(4, 116, 3), rng.integers(4, 84, 3), strict=True):
+            for frames in (few, many) if k == 5 else (many,):
+                frames[k, y : y + 6, x : x + 6] = 255 if frames[k, y, x].mean() < 128 else 0
+    assert {place.frame for place in find_damage(few, least=SURE, strict=True)[1]} == {5}
+    assert find_damage(many, least=SURE, strict=True)[1] == []
+
+
+def test_every_place_has_the_probability_that_it_is_damage():
+    search = searched(dusty())
+    places = search.search(dusty())[1]
+    assert places and all(place.probability >= 0.5 for place in places)
+    clean = SearchedMasks(noise_sd=0.0, rate=0.0)
+    one = dusty(spots=0)
+    for y, x in [(20, 30), (50, 90), (70, 40)]:
+        one[4, y : y + 5, x : x + 5] = 255 if one[4, y, x].mean() < 128 else 0
+    places = clean.search(one)[1]
+    assert len(places) == 3 and all(place.probability >= 0.9 for place in places)
+    result = vr.restore(np.rint(one).astype(np.uint8), denoise="off", model="motion").record
+    assert {entry["frame"] for entry in result["damage"]} == {4}
+    assert all(entry["probability"] >= 0.9 for entry in result["damage"])
 
 
 def test_what_is_drawn_has_no_dust():

@@ -1,10 +1,13 @@
 """What ``restore`` does at the edges: ends of shots, shots too short for a fit, flicker, and how truly it says so."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import videorestore as vr
 from tests.verbs.test_verbs import drifting, origins, psnr
+from videorestore.errors import InputError
 from videorestore.make.beyond import beyond
 
 
@@ -148,7 +151,7 @@ def test_least_probability_is_what_the_search_asks_for():
     search = SearchedMasks(noise_sd=2.0, rate=0.0)
     notes: list[str] = []
     asked = mended_by(search, RestoreOptions(least_probability=0.9), notes)
-    assert asked.least == pytest.approx(np.log(9)) and "0.9" in notes[0]
+    assert asked.least + search.before == pytest.approx(np.log(9)) and "0.9" in notes[0]
     assert mended_by(search, RestoreOptions(), notes) is search
 
 
@@ -164,3 +167,26 @@ def test_least_probability_is_what_the_search_asks_for():
 def test_a_wrong_list_of_findings(spoilt, tmp_path, findings, words):
     with pytest.raises(vr.InputError, match=words):
         vr.restore(spoilt, accept=_decided(tmp_path, **findings), model="motion")
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [("denoise", {}), ("restore", {}), ("upsample", {"factor": 2}), ("fill", {"missing": "2"})],
+)
+def test_every_verb_regenerates_what_is_nan(verb, options):
+    truth = (drifting(n=8, height=32, width=40) / 255.0).astype(np.float32)
+    holed = truth + np.random.default_rng(1).normal(0, 0.03, truth.shape).astype(np.float32)
+    holed[2, 10:16, 10:20] = np.nan
+    holed[5] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = getattr(vr, verb)(holed, model="motion", **options).clip.frames
+    step = (len(made) - 1) // (len(truth) - 1)
+    assert np.isfinite(made).all()
+    for k in (2, 5):
+        assert np.abs(made[k * step] - truth[k]).mean() < 0.04
+
+
+def test_nothing_but_nan_is_refused():
+    with pytest.raises(InputError, match="all are NaN"):
+        vr.denoise(np.full((6, 16, 16, 3), np.nan, np.float32))

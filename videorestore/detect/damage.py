@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import cv2
@@ -14,6 +14,7 @@ from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
 from videorestore.detect.spikes import Seen, changes, find_spikes
+from videorestore.detect.verdict import GAIN, motion_ranks, place_odds, recurrence_odds
 from videorestore.errors import InputError
 
 REACH = 6
@@ -33,6 +34,8 @@ _DUST = 40  # pixels
 _LARGE = 60  # pixels from which a spot may be a thing that moves
 _SPECK = 5  # pixels; where damage is rare, a smaller spot may be anything
 _FAR = 0.11  # of the longer side: how far things fly between two frames
+_REPEATED = 2.0  # pixels by which the middle of a spot may differ in a frame that is shown twice
+_RARE = 0.15  # share of the frames that are struck where damage is rare; two may always be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,8 @@ def find_damage(
     least : float
         Log odds from which on a place counts as damaged. Where damage is rare, more should be asked for.
     strict : bool
-        Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves.
+        Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, and
+        what stands out as much in frame after frame is the film's own.
 
     Returns
     -------
@@ -103,16 +107,20 @@ def find_damage(
         )
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
-    for spot, again in _weighed(frames, noise_sd, start, stop, least, "far" if strict else "large"):
-        if not again:
+    spots = list(_weighed(frames, noise_sd, start, stop, least, strict))
+    struck = {spot.place.frame for spot, _ in spots if spot.place.kind != "line"}
+    common = strict and len(struck) > max(2, _RARE * (stop - start))
+    for spot, acquitted in spots:
+        if not acquitted and (spot.place.kind == "line" or not common):
             masks[spot.place.frame - start][spot.rows, spot.columns] = True
             damage.append(spot.place)
     return masks, damage
 
 
-def weigh_spots(frames: FloatArray, *, noise_sd: float = 0.0) -> list[tuple[Damage, bool]]:
-    """Spots of a shot that may be damage, and whether they are seen again near by, as things are that move."""
-    return [(spot.place, again) for spot, again in _weighed(frames, noise_sd, 0, len(frames), LEAST, "near")]
+def weigh_spots(frames: FloatArray, *, noise_sd: float = 0.0) -> list[tuple[int, float]]:
+    """Spots of a shot that may be damage: frame, and log likelihood of damage against a thing; see `verdict.film_odds`."""
+    spots = _seen(frames, noise_sd, 0, len(frames), LEAST)
+    return [(k, spot.support) for k in spots for spot in spots[k] if spot.place.kind != "line"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,43 +128,59 @@ class _Spot:
     place: Damage
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
+    again: bool = False  # its like is seen near by within a few frames
+    support: float = 0.0  # log likelihood of damage by that, and by its place
+    alike: tuple[Seen, ...] = ()  # what differs in the same way in the next frames
 
 
-Again = Literal["large", "near", "far"]
-"""What acquits a spot: large damage like it beside it in the next frame; anything like it near by in the frames
-around; or also farther off in the next frame."""
-
-
-def _weighed(
-    frames: FloatArray, noise_sd: float, start: int, stop: int, least: float, rule: Again
-) -> Iterator[tuple[_Spot, bool]]:
-    """Every spot of the frames from ``start`` to ``stop``, and whether it is seen again."""
+def _seen(frames: FloatArray, noise_sd: float, start: int, stop: int, least: float) -> dict[int, list[_Spot]]:
+    """The spots of each frame from ``start`` to ``stop`` that have these odds by themselves, with what else speaks."""
     low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
-    steps = changes(frames)
+    steps, ranks = changes(frames), motion_ranks(frames)
     spots: dict[int, list[_Spot]] = {}
     seen: dict[int, list[Seen]] = {}
     for k in pulse.counted(range(low, high)):
         spots[k], seen[k] = _spots(frames, k, noise_sd, least, steps)
+
+    def supported(spot: _Spot, k: int) -> _Spot:
+        own = _own(spot, seen[k])
+        alike = {
+            j: [o for o in seen[j] if own is None or _same(own, o)]
+            for j in range(max(low, k - _AGAIN), min(high, k + _AGAIN + 1))
+            if j != k
+        }
+        again = len(spot.rows) < _SPECK or _seen_again(spot, [o for j in alike for o in alike[j]], 1.5, 4.0)
+        support = recurrence_odds(again) + place_odds(ranks, spot.place.box)
+        beside = [o for j in alike if abs(j - k) == 1 for o in alike[j]]
+        return replace(spot, again=again, support=support, alike=tuple(beside))
+
+    return {k: [supported(spot, k) for spot in spots[k]] for k in range(start, stop)}
+
+
+def _weighed(
+    frames: FloatArray, noise_sd: float, start: int, stop: int, least: float, strict: bool
+) -> Iterator[tuple[_Spot, bool]]:
+    """Every spot of the frames from ``start`` to ``stop`` that reaches the odds, and whether it is acquitted all the same.
+
+    What is large and beside its like in the next frame is a thing; where damage is rare, so is all that is seen again.
+    """
+    found = _seen(frames, noise_sd, max(0, start - 1), min(len(frames), stop + 1), least - GAIN)
     far = _FAR * max(frames.shape[1:3])
     for k in range(start, stop):
-        around = [j for j in range(k - _AGAIN, k + _AGAIN + 1) if j != k and low <= j < high]
-        for spot in spots[k]:
+        for spot in found[k]:
             if spot.place.kind == "line":
                 yield spot, False
-            elif rule == "large":
-                next_to = [_as_seen(s) for j in around if abs(j - k) == 1 for s in spots[j]]
-                large = len(spot.rows) >= _LARGE and spot.place.kind not in ("scratch", "dropout")
-                yield spot, large and _seen_again(spot, next_to, 0.4, 0.0)
+                continue
+            odds = round(spot.place.odds + spot.support, 2)
+            if odds < least:
+                continue
+            judged = replace(spot, place=replace(spot.place, odds=odds))
+            if strict:
+                yield judged, spot.again or _seen_again(spot, list(spot.alike), 1.5, far)
             else:
-                own = _own(spot, seen[k])
-                alike = {j: [o for o in seen[j] if own is None or _same(own, o)] for j in around}
-                again = len(spot.rows) < _SPECK
-                again = again or _seen_again(spot, [o for j in around for o in alike[j]], 1.5, 4.0)
-                if rule == "far" and not again:
-                    again = _seen_again(
-                        spot, [o for j in around if abs(j - k) == 1 for o in alike[j]], 1.5, far
-                    )
-                yield spot, again
+                next_to = [_as_seen(s) for j in (k - 1, k + 1) for s in found.get(j, ())]
+                large = len(spot.rows) >= _LARGE and spot.place.kind not in ("scratch", "dropout")
+                yield judged, large and _seen_again(spot, next_to, 0.4, 0.0)
 
 
 def _as_seen(spot: _Spot) -> Seen:
@@ -204,8 +228,9 @@ def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> 
     area = len(spot.rows)
     for other in others:
         left, top, wide, high = other.box
-        if max(abs(x - left), abs(y - top), abs(width - wide), abs(height - high)) <= 1:
-            continue  # the frame is repeated
+        off = max(abs(x + width / 2 - left - wide / 2), abs(y + height / 2 - top - high / 2))
+        if off <= _REPEATED and max(abs(width - wide), abs(height - high)) <= 2 * _REPEATED:
+            continue  # the frame is repeated, and coded anew
         # A scratch is not the like of a blotch.
         alike = all(
             a < 2.5 * b + 2 and b < 2.5 * a + 2

@@ -62,7 +62,8 @@ SHORTEST = 6
 class Trial:
     """What the models reached on hidden frames of one shot; sums, so that shots can be added up.
 
-    ``bounded`` says that the curve's is the best it could have reached: it had lost before it was tried.
+    ``bounded`` says that the curve's error is the least it could have reached: it had lost before it was tried, and
+    ``inside`` does not know it.
     """
 
     hidden: int
@@ -158,7 +159,7 @@ def choose(
     if len(names) > 1:
         findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(found.shots, models)]
     if trials:
-        findings["self_test"] = _summary(trials, picks, list(engines))
+        findings["self_test"] = summary_of(trials, picks, list(engines))
     if risks:
         # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
         gains = [r["motion"] - r["curve"] for r in risks.values() if math.isfinite(r["curve"])]
@@ -235,21 +236,23 @@ def safer(risks: Mapping[str, float], noise: Noise) -> str:
     return "curve" if risks["curve"] < risks["motion"] - margin else "motion"
 
 
-def _summary(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
-    values = sum(t.values for t in trials.values())
+def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
+    """The self-test of all shots together, by the models that were picked for them."""
     total = Trial(
         hidden=sum(t.hidden for t in trials.values()),
         squares={m: sum(t.squares[m] for t in trials.values()) for m in [*names, "linear"]},
-        inside={m: sum(t.inside[m] for t in trials.values()) for m in names},
-        values=values,
+        inside={},
+        values=sum(t.values for t in trials.values()),
     )
-    squares = sum(t.squares[picks[k]] for k, t in trials.items())
-    inside = sum(t.inside[picks[k]] for k, t in trials.items())
-    summary: dict[str, Any] = {
-        "hidden": total.hidden,
-        "psnr": round(10 * float(np.log10(255.0**2 / max(squares / values, 1e-4))), 2),
-        "coverage95": round(inside / values, 4),
-    }
+    summary: dict[str, Any] = {"hidden": total.hidden}
+    # A curve that was chosen by the noise may never have been tried on hidden frames.
+    tried = {k: t for k, t in trials.items() if picks[k] in t.inside}
+    if tried:
+        values = sum(t.values for t in tried.values())
+        squares = sum(t.squares[picks[k]] for k, t in tried.items())
+        inside = sum(t.inside[picks[k]] for k, t in tried.items())
+        summary["psnr"] = round(10 * float(np.log10(255.0**2 / max(squares / values, 1e-4))), 2)
+        summary["coverage95"] = round(inside / values, 4)
     for name in names:
         summary[f"{name}_psnr"] = round(total.psnr(name), 2)
     if any(t.bounded for t in trials.values()):
@@ -318,7 +321,7 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
         squares["motion"], inside["motion"] = reached(engines["motion"], hidden[::2])
         if "curve" in engines and (least := bound(hidden[::2])) >= FAR * squares["motion"]:
             hidden, bounded = hidden[::2], True
-            squares["curve"], inside["curve"] = least, 0.0
+            squares["curve"] = least
         elif len(hidden) > 1:
             more, close = reached(engines["motion"], hidden[1::2])
             squares["motion"], inside["motion"] = squares["motion"] + more, inside["motion"] + close
@@ -328,7 +331,7 @@ def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine]
             if _different(base) < FEWEST:
                 least = max(least, squares["motion"])
             if least >= squares["motion"]:
-                squares["curve"], inside["curve"], bounded = least, 0.0, True
+                squares["curve"], bounded = least, True
         if not bounded:
             squares["curve"], inside["curve"] = reached(engines["curve"], hidden)
     before, after = frames[hidden - 1], frames[hidden + 1]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import cv2
 import numpy as np
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
-from videorestore.detect.verdict import SURE
+from videorestore.detect.verdict import SURE, film_odds
 from videorestore.make.masks import SHORT, Masked, searched
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -21,20 +20,17 @@ from videorestore.spatial.noise import LUMA
 SAMPLED_SHOTS = 3
 SAMPLED_FRAMES = 9
 SAMPLED_SIDE = 960
-DIRTY = 0.25
-LIKELY = 3.0
-"""A film is dirty from so many spots per frame on that have at least these log odds, judged by stretches of its
-longest shots; or where every frame has a spot that may be one. Of very large frames a central part is enough."""
+"""A film is judged by stretches of its longest shots; of very large frames a central part is enough."""
 
+SURELY_DIRTY = 1.1
+"""Log odds from which on a film is taken for dirty: three to one."""
+
+USUAL = 0.25
 LOWEST = -1.0
-"""Log odds that are enough on the dirtiest film."""
+"""Spots per frame at which `damage.LEAST` is asked for, and log odds that are enough on the dirtiest film."""
 
-
-THINGS = 0.6
-"""Share of the spots that are seen again where they are things that move; chance alone gives 0.4 on a dirty film."""
-
-CALM = 0.15
-"""Dust falls anywhere: a smaller share of the spots than this in the calmer half of the picture speaks of motion."""
+CERTAIN = 2.2
+"""Log odds of what is just mended on a clean film, all in all: nine to one."""
 
 NUMBER = 3
 """Spots in a frame of a clean film from which on they are taken for dirt: that comes in numbers."""
@@ -42,9 +38,9 @@ NUMBER = 3
 TONES, APART = 24, 60.0
 """Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
 
-EVEN = 0.35
+EVEN, WRITTEN = 0.35, 0.6
 BLACK, WHITE = 8.0, 247.0
-"""Share of such pictures that is quite even, and the levels between which that counts."""
+"""Share of such pictures that is quite even, between these levels, or with what is black and white between the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,30 +52,41 @@ class SearchedMasks:
     noise_sd : float
     rate : float
         Spots per frame that stretches of the film have shown.
+    things : float
+        Spots per frame of a clean film that are none.
     drawn : bool
         The pictures consist of a few tones, as a computer draws them: no film, no dust.
     least_odds : float or None
-        Log odds that a person asks for, instead of those that fit the film.
+        Log odds, all in all, that a person asks for, instead of those that fit the film.
     """
 
     noise_sd: float
     rate: float
+    things: float = 0.0
     drawn: bool = False
     least_odds: float | None = None
 
     @property
     def dirty(self) -> bool:
         """Whether damage is no exception."""
-        return self.rate >= DIRTY
+        return self.rate > 0
+
+    @property
+    def fitting(self) -> float:
+        """Log odds that fit the film: the dirtier it is, the likelier is any spot damage; the more things stand out, the less."""
+        if not self.dirty:
+            return float(SURE + np.log1p(self.things))
+        return float(max(LEAST - np.log(self.rate / USUAL), LOWEST))
+
+    @property
+    def before(self) -> float:
+        """What the film says of spots as such: log odds that belong to those of each of them."""
+        return (0.0 if self.dirty else CERTAIN) - self.fitting
 
     @property
     def least(self) -> float:
-        """Log odds that are asked for: the dirtier the film, the likelier is any spot damage."""
-        if self.least_odds is not None:
-            return self.least_odds
-        if not self.dirty:
-            return SURE
-        return float(max(LEAST - np.log(self.rate / DIRTY), LOWEST))
+        """Log odds of a spot by itself that are asked for."""
+        return self.fitting if self.least_odds is None else self.least_odds - self.before
 
     @property
     def reach(self) -> int:
@@ -100,7 +107,9 @@ class SearchedMasks:
         return find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
 
     def _sifted(self, masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
-        return (masks, damage) if self.dirty else _in_numbers(masks, damage)
+        if not self.dirty:
+            masks, damage = _in_numbers(masks, damage)
+        return masks, [replace(place, odds=place.odds + self.before) for place in damage]
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
@@ -122,8 +131,8 @@ def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
 
 def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMasks:
     """The search that fits a clip, by what a few stretches of its longest shots show."""
-    spots: list[tuple[Damage, bool]] = []
-    frames = touched = calm = 0
+    spots: list[tuple[int, float]] = []
+    frames = 0
     share = 1.0
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
@@ -132,51 +141,13 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        weighed = weigh_spots(pixels, noise_sd=found.sure_noise_sd)
-        spots += weighed
-        once = [place for place, again in weighed if not again]
-        touched += len({place.frame for place in once})
-        still = calmer_half(pixels)
-        calm += sum(bool(still[_middle(place, still.shape)]) for place in once)
+        spots += [(frames + k, odds) for k, odds in weigh_spots(pixels, noise_sd=found.sure_noise_sd)]
         frames += len(numbers)
-    rate = rate_of(spots, frames, touched, calm)
-    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=rate / share)
-
-
-def calmer_half(frames: FloatArray) -> Mask:
-    """The half of the picture ``(height, width)`` in which less changes from frame to frame, spots left aside."""
-    smooth = np.stack([cv2.blur(frame.mean(axis=2), (9, 9)) for frame in frames])
-    # A spot changes a pixel twice in the whole stretch: the median does not see it.
-    change = cv2.blur(np.median(np.abs(np.diff(smooth, axis=0)), axis=0).astype(np.float32), (25, 25))
-    return np.asarray(change <= np.median(change))
-
-
-def _middle(place: Damage, shape: tuple[int, ...]) -> tuple[int, int]:
-    x, y, width, height = place.box
-    return min(y + height // 2, shape[0] - 1), min(x + width // 2, shape[1] - 1)
-
-
-def rate_of(spots: list[tuple[Damage, bool]], frames: int, touched: int, calm: int) -> float:
-    """Damaged places per frame, 0 where there may be none.
-
-    Parameters
-    ----------
-    spots : list of (Damage, bool)
-        With whether they are seen again.
-    frames, touched : int
-        Frames that were searched, and those of them with a spot that is seen once.
-    calm : int
-        Spots seen once in the calmer half of the picture.
-    """
-    once = [place for place, again in spots if not again]
-    # One frame may be a mistake; and where most spots are things that move, as in snow, so may be the others.
-    if touched < 2 or len(once) < (1 - THINGS) * len(spots) or calm < CALM * len(once):
-        return 0.0
-    # One of them may be a thing, too: of the few frames of a short clip three spots would be a dirty film.
-    likely = max(sum(place.odds >= LIKELY for place in once) - 1, 0) / frames
-    # In noise no spot is likely by itself, but a film that has them all over is dirty.
-    everywhere = len(once) >= frames and 2 * touched >= frames
-    return len(once) / frames if everywhere else likely
+    odds, damaged = film_odds(spots)
+    number = len(spots) / max(frames * share, 1e-9)
+    if odds > SURELY_DIRTY:
+        return SearchedMasks(noise_sd=found.sure_noise_sd, rate=damaged * number)
+    return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, things=number)
 
 
 def drawn(frames: FloatArray) -> bool:
@@ -184,14 +155,22 @@ def drawn(frames: FloatArray) -> bool:
     tones = np.rint(frames @ LUMA if frames.shape[3] == 3 else frames[..., 0])
     if all(float(np.ptp(t)) > APART and len(np.unique(t)) <= TONES for t in tones):
         return True
-    return all(_even_share(f, t) > EVEN for f, t in zip(frames, tones))
+    return all(_evenly(f, t) for f, t in zip(frames, tones))
 
 
-def _even_share(frame: FloatArray, tones: FloatArray) -> float:
-    """Share of the pixels that equal their neighbours exactly, black and white aside: a camera always has some noise."""
-    equal = (frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])
+def _evenly(frame: FloatArray, tones: FloatArray) -> bool:
+    """Whether most pixels equal their neighbours exactly: a camera always has some noise.
+
+    Black and white have none; they count for more where they are what something is written on, not its border.
+    """
+    equal = ((frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])).all(axis=2)
     inner = ((tones > BLACK) & (tones < WHITE))[:-1, :-1]
-    return float(equal.all(axis=2)[inner].mean()) if inner.mean() > 0.2 else 0.0
+    if inner.mean() > 0.2:
+        return float(equal[inner].mean()) > EVEN
+    rows, columns = np.flatnonzero(inner.any(axis=1)), np.flatnonzero(inner.any(axis=0))
+    if not len(rows):
+        return False
+    return float(equal[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].mean()) > WRITTEN
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:

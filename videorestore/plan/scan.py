@@ -109,6 +109,23 @@ class Scan:
         return frozenset(self.survey.white)
 
 
+def frames_with_nan(source: Source, found: Scan) -> dict[int, bool]:
+    """The frames asked for in which a value is NaN, as only floats can be, and whether all of it is.
+
+    There must be something to learn from.
+    """
+    if source.info.format.depth != 32:
+        return {}
+    lacking: dict[int, bool] = {}
+    for frame in source.frames(found.start, found.stop):
+        where = [np.isnan(plane) for plane in frame.planes]
+        if any(plane.any() for plane in where):
+            lacking[frame.index] = all(plane.all() for plane in where)
+    if sum(lacking.values()) == found.stop - found.start:
+        raise InputError("the input must hold values to learn from, all are NaN; check the array.")
+    return lacking
+
+
 def index_for(source: Source, span: Span | None) -> FrameIndex:
     """The index of a source as far as a range needs it."""
     if span is None or span.stop is None or span.stop <= 0:

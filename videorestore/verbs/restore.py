@@ -20,7 +20,7 @@ from videorestore.plan.moments import Place
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.review import AcceptedMasks, SparedMasks, Verdict
 from videorestore.plan.review import load as load_verdict
-from videorestore.plan.scan import Scan, scan
+from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import counted, frames_in_words
 from videorestore.request.verbs import RestoreOptions
@@ -55,7 +55,7 @@ def plan(source: Source, options: RestoreOptions, budget: int, progress: Progres
     if options.mend == "auto" and accepted is not None:
         masks = AcceptedMasks(damage=accepted.damage)
         notes.append(f"mend: {counted(len(accepted.damage), 'place')} as accepted")
-    elif options.mend == "auto":
+    elif options.mend == "auto" and not frames_with_nan(source, found):
         masks = mended_by(dirt(source, found, progress), options, notes)
         if rejected is not None:
             masks = SparedMasks(inner=masks, damage=rejected.damage)
