@@ -23,12 +23,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from scenes import teapot  # noqa: E402
 
-from videorestore.model import (  # noqa: E402
-    CoulombProcess,
-    ElectroGP,
-    scaling,
-)
+from videorestore.model import CoulombProcess, ElectroGP  # noqa: E402
 from videorestore.model.gram import columns_of, group_grams  # noqa: E402
+from videorestore.model.joint import scaling  # noqa: E402
 
 Array = NDArray[Any]
 
@@ -124,7 +121,7 @@ def _placement(clip: Array) -> dict[str, Any]:
     by_map, sd = model.impute(loose, "map", return_std=True)
     by_mh, by_em = model.impute(loose, "mh", random_state=0), model.impute(loose, "em")
     seen = missing & (sd > 0)
-    place = np.searchsorted(np.sort(model.embedding_), model.transform(loose))
+    place = np.searchsorted(np.sort(model.embedding_), model.transform(loose)[:, 0])
     return {
         "right_place": float((place == out - np.arange(10)).mean()),
         "mse": float(np.square(by_map - clip[out])[missing].mean()),

@@ -48,6 +48,36 @@ def test_input_is_not_changed():
     np.testing.assert_array_equal(y, before)
 
 
+def test_positions_go_through_a_pipeline():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
+    x, _, y = planted(24, 30)
+    pipe = make_pipeline(ElectroGP(init="order", hyper="shared"), LinearRegression()).fit(y, x)
+    assert np.abs(pipe.predict(y) - x).max() < 0.05
+
+
+def test_a_large_offset_changes_nothing():
+    _, _, y = planted(24, 30)
+    plain = ElectroGP(init="order", hyper="shared").fit(y)
+    moved = ElectroGP(init="order", hyper="shared").fit(y + 1e6)
+    np.testing.assert_allclose(moved.embedding_, plain.embedding_, atol=1e-4)
+    np.testing.assert_allclose(moved.transform(y[:3] + 1e6), plain.transform(y[:3]), atol=1e-4)
+
+
+@pytest.mark.parametrize("hyper", ["pixel", "group", "shared"])
+def test_noise_is_what_the_posterior_uses(hyper):
+    _, _, y = planted(40, 60)
+    model = ElectroGP(init="order", hyper=hyper).fit(y)
+    _, sd = model.inverse_transform([0.4], return_std=True)
+    _, with_noise = model.inverse_transform([0.4], return_std=True, noise=True)
+    np.testing.assert_allclose(np.square(with_noise) - np.square(sd), model.noise_var_[None], rtol=1e-3)
+    if hasattr(model, "marginal_"):
+        return
+    ratio = model.fit_.ratio[model.fit_.label]
+    np.testing.assert_allclose(model.noise_var_, model.phi_ * ratio)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int32])
 def test_types_and_layouts(dtype):
     _, clean, _ = planted(20, 12)

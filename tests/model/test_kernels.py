@@ -7,7 +7,8 @@ from scipy.special import roots_jacobi
 from tests.reference import corp as corp_twin
 from tests.reference import gp as gp_twin
 from tests.reference import tour as tour_twin
-from videorestore.model import _corp_kernels, _kernels
+from videorestore.model import _kernels
+from videorestore.model.coulomb import _kernels as _corp_kernels
 
 pytestmark = pytest.mark.kernel
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.kernel
 def test_repulsion_sums(n):
     x = np.random.default_rng(n).uniform(size=n)
     logs, cots = np.empty(n), np.empty(n)
-    _kernels.repulsion(np.sin(np.pi * x), np.cos(np.pi * x), logs, cots)
+    _corp_kernels.repulsion(np.sin(np.pi * x), np.cos(np.pi * x), logs, cots)
     slow_logs, slow_cots = corp_twin.repulsion(x)
     np.testing.assert_allclose(logs, slow_logs, rtol=1e-9)
     np.testing.assert_allclose(cots, slow_cots, rtol=1e-9)
@@ -25,29 +26,8 @@ def test_repulsion_sums(n):
 def test_repulsion_of_equal_points_is_minus_infinity():
     x = np.array([0.25, 0.25, 0.75])
     logs, cots = np.empty(3), np.empty(3)
-    _kernels.repulsion(np.sin(np.pi * x), np.cos(np.pi * x), logs, cots)
+    _corp_kernels.repulsion(np.sin(np.pi * x), np.cos(np.pi * x), logs, cots)
     assert logs[0] == -np.inf and np.isfinite(logs[2])
-
-
-def test_ratio_search_finds_the_least_loss():
-    rng = np.random.default_rng(0)
-    spectrum = np.geomspace(1e-4, 8, 11)
-    squares = (rng.chisquare(1, (3, 11)) * (spectrum + 0.3)).astype(np.float32)
-    low, high = np.full(3, np.log(1e-3)), np.full(3, np.log(1e2))
-    grid = np.linspace(np.log(1e-3), np.log(1e2), 400)
-
-    def loss(j, ratio):
-        return gp_twin.ratio_loss(squares[j], spectrum, ratio)
-
-    ratio, phi = np.empty(3), np.empty(3)
-    _kernels.search_ratio(squares, spectrum, low, high, ratio, phi)
-    for j in range(3):
-        best = min(loss(j, np.exp(g)) for g in grid)
-        assert loss(j, ratio[j]) <= best + 1e-3
-        np.testing.assert_allclose(phi[j], (squares[j] / (spectrum + ratio[j])).mean(), rtol=1e-5)
-        np.testing.assert_allclose(
-            _kernels.ratio_loss(squares[j], spectrum, ratio[j]), loss(j, ratio[j]), rtol=1e-6
-        )
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.model.planted import planted
 from tests.reference import gp as twin
 from videorestore.model.covariance import KERNELS, covariance
-from videorestore.model.features import plan
 from videorestore.model.groups import Group, Part
-from videorestore.model.objective import Posterior, position_parameters, positions
-from videorestore.model.scaling import economise, window_edges
+from videorestore.model.joint.features import plan
+from videorestore.model.joint.objective import Posterior, position_parameters, positions
+from videorestore.model.joint.scaling import economise, window_edges
 
 
 def _posterior(kernel="se", periodic=False, fourier=None, n=16):
@@ -27,7 +27,7 @@ def _posterior(kernel="se", periodic=False, fourier=None, n=16):
         ),
         Group(parts=(Part(gram=y[:, 7:] @ y[:, 7:].T, size=2),), shape=1, noise_var=0.02),
     ]
-    return y, Posterior(groups=groups, n=n, kernel=kernel, r=0.8, periodic=periodic, fourier=fourier)
+    return y, Posterior(groups=groups, n=n, kernel=KERNELS[kernel], r=0.8, periodic=periodic, fourier=fourier)
 
 
 @pytest.mark.parametrize("periodic", [False, True])
@@ -50,7 +50,7 @@ def test_value_equals_the_dense_twin(kernel, periodic):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradient_equals_differences(kernel, periodic, harmonics):
-    fourier = plan(kernel, periodic, (4.0, 60.0), 0.5, 3001) if harmonics else None
+    fourier = plan(KERNELS[kernel], periodic, (4.0, 60.0), 0.5, 3001) if harmonics else None
     _, posterior = _posterior(kernel, periodic, fourier)
     x = np.sort(np.random.default_rng(0).uniform(size=16))
     theta = posterior.pack(x, np.array([20.0, 8.0]), np.array([0.1, 0.05, 0.02]))
@@ -61,7 +61,7 @@ def test_gradient_equals_differences(kernel, periodic, harmonics):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_harmonics_equal_the_exact_posterior(kernel, periodic):
-    fourier = plan(kernel, periodic, (4.0, 40.0), 0.002, 3001)
+    fourier = plan(KERNELS[kernel], periodic, (4.0, 40.0), 0.002, 3001)
     _, exact = _posterior(kernel, periodic)
     _, cheap = _posterior(kernel, periodic, fourier)
     x = np.sort(np.random.default_rng(0).uniform(size=16))
@@ -102,11 +102,11 @@ def test_positions_keep_their_order_and_come_back(u):
     np.testing.assert_allclose(again, x, atol=1e-10)
 
 
-@given(st.integers(0, 10_000), st.sampled_from(KERNELS), st.booleans(), st.floats(0.5, 500))
+@given(st.integers(0, 10_000), st.sampled_from(list(KERNELS)), st.booleans(), st.floats(0.5, 500))
 @settings(deadline=None, derandomize=True, max_examples=30)
 def test_covariances_are_positive_and_as_written(seed, kernel, periodic, alpha):
     x = np.random.default_rng(seed).uniform(size=8)
-    e = covariance(kernel, x, x, alpha, periodic)
+    e = covariance(KERNELS[kernel], x, x, alpha, periodic)
     assert np.linalg.eigvalsh(e).min() > -1e-9
     np.testing.assert_allclose(e, twin.covariance(kernel, x, x, alpha, periodic), atol=1e-12)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from videorestore.errors import InputError, NumericalError
-from videorestore.model.optimize import minimise
+from videorestore.model.joint.optimize import minimise
 
 
 def rosenbrock(w):

@@ -25,6 +25,8 @@ def loose():
 def test_loose_frames_find_their_place(loose):
     model, partial, _, _, index = loose
     x = model.transform(partial)
+    assert x.shape == (8, 1)
+    x = x[:, 0]
     # Noise may put a frame on the other side of its neighbour's position, not further.
     assert np.abs(np.searchsorted(np.sort(model.embedding_), x) - index).max() <= 1
 
@@ -65,7 +67,7 @@ def test_grid_density_is_normalised_and_the_sampler_follows_it(loose):
         assert np.sqrt(weight @ (fine - mean) ** 2) == pytest.approx(sd, rel=0.02)
 
 
-@pytest.mark.parametrize("method", ["map", "mh", "em"])
+@pytest.mark.parametrize("method", ["exact", "map", "mh", "em"])
 def test_missing_pixels_are_completed_with_their_sd(loose, method):
     model, partial, clean, whole, _ = loose
     filled, sd = model.impute(partial, method, return_std=True)
@@ -74,6 +76,40 @@ def test_missing_pixels_are_completed_with_their_sd(loose, method):
     assert (sd[~missing] == 0).all() and (sd[missing] > 0).all()
     assert np.sqrt(((filled - clean)[missing] ** 2).mean()) < 0.07
     assert 0.91 < (np.abs(filled - whole)[missing] < 1.96 * sd[missing]).mean() < 0.98
+
+
+def test_the_exact_posterior_is_the_default_and_what_long_chains_tend_to():
+    """Two dimensions, one of them missing: the position stays uncertain and its share of the sd counts."""
+    rng = np.random.default_rng(2)
+    t = np.sort(rng.uniform(0, 3, 80))
+    y = np.stack([t, np.sin(2 * t)], axis=1) + 0.08 * rng.normal(size=(80, 2))
+    model = ElectroGP(random_state=0).fit(y)
+    z = np.stack([np.linspace(0.4, 2.6, 12), np.full(12, np.nan)], axis=1)
+    mean, sd = model.impute(z, return_std=True)
+    chain, chain_sd = model.impute(z, "mh", return_std=True, n_samples=6400)
+    np.testing.assert_allclose(mean, chain, atol=0.25 * sd.max())
+    np.testing.assert_allclose(sd[:, 1], chain_sd[:, 1], rtol=0.25)
+    _, narrow = model.impute(z, "map", return_std=True)
+    assert (sd[:, 1] > 1.05 * narrow[:, 1]).mean() > 0.7
+    fresh = rng.uniform(0.3, 2.7, 400)
+    new = np.stack([fresh, np.sin(2 * fresh)], axis=1) + 0.08 * rng.normal(size=(400, 2))
+    half = new.copy()
+    half[:, 1] = np.nan
+    guess, spread = model.impute(half, return_std=True)
+    assert 0.92 < (np.abs(guess - new)[:, 1] < 1.96 * spread[:, 1]).mean() < 0.985
+
+
+@pytest.mark.parametrize(("proposal", "least"), [("grid", 0.9), ("piecewise", 0.2), ("uniform", 0.001)])
+def test_proposals_of_the_chain_lead_to_the_same_posterior(loose, proposal, least):
+    model, partial, *_ = loose
+    sparse = partial[0].copy()
+    sparse[12:] = np.nan
+    chain = model.sample_placement(sparse, 20000, random_state=1, proposal=proposal)
+    mean, sd = model.place(sparse[None])[0].moments()
+    assert chain.acceptance > least
+    assert abs(chain.x.mean() - mean) < 5 * sd / np.sqrt(chain.effective) + 0.02 * sd
+    with pytest.raises(InputError, match="proposal"):
+        model.sample_placement(sparse, 10, proposal="normal")
 
 
 def test_methods_agree_within_the_sd(loose):
@@ -102,6 +138,15 @@ def test_sampling_is_repeatable(loose):
     np.testing.assert_array_equal(one.x, other.x)
     np.testing.assert_array_equal(np.asarray(one), one.x)
     assert len(one) == 50 and list(one)[3] == one[3]
+
+
+def test_a_table_of_the_curve_serves_any_position(loose):
+    """A frame of the curve itself, anywhere between nodes, without noise: found to a fraction of its sd."""
+    model, *_ = loose
+    at = np.linspace(0.06, 0.85, 9) + 0.0137
+    frames = model.inverse_transform(at)
+    for x, placement in zip(at, model.place(frames)):
+        assert abs(placement.mode() - x) < 0.05 * placement.moments()[1]
 
 
 def test_score_prefers_frames_of_the_curve(loose):
@@ -150,5 +195,5 @@ def test_faint_pixels_do_not_bend_the_curve(shared_data):
     loose = frames[out].copy()
     loose[rng.uniform(size=loose.shape) < 0.5] = np.nan
     model = ElectroGP(kernel="matern52", init="order").fit(frames[kept])
-    place = np.searchsorted(np.sort(model.embedding_), model.transform(loose))
+    place = np.searchsorted(np.sort(model.embedding_), model.transform(loose)[:, 0])
     np.testing.assert_array_equal(place, out - np.arange(7))

@@ -86,10 +86,3 @@ def polyline_distance(point, nodes) -> float:
         t = 0.0 if edge @ edge == 0 else min(1.0, max(0.0, float((point - a) @ edge / (edge @ edge))))
         best = min(best, float(np.linalg.norm(point - a - t * edge)))
     return best
-
-
-def ratio_loss(squares, spectrum, ratio) -> float:
-    """Negative log likelihood of one pixel with phi at its best, constants left out; squared rotated values."""
-    variance = [s + ratio for s in spectrum]
-    phi = sum(q / v for q, v in zip(squares, variance)) / len(variance)
-    return 0.5 * len(variance) * math.log(phi) + 0.5 * sum(math.log(v) for v in variance)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError
-from videorestore.model.covariance import check_kernel
+from videorestore.model.covariance import kernel_named
 from videorestore.model.gram import Survey
 from videorestore.model.outcome import Options
 from videorestore.model.starts import METHODS
@@ -23,7 +23,7 @@ def check_options(options: Options, n: int) -> None:
     if options.hyper not in ("pixel", "group", "shared"):
         raise InputError(f"hyper must be 'pixel', 'group' or 'shared', got {options.hyper!r}")
     if options.kernel != "auto":
-        check_kernel(options.kernel)
+        kernel_named(options.kernel)
     if isinstance(options.init, str):
         if options.init not in ("auto", "order", *METHODS):
             raise InputError(

@@ -10,7 +10,7 @@ curve ``D`` is the chord ``sin(pi |x - x'|) / pi``: kernels that are valid in th
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,108 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 
 Array = NDArray[np.float64]
-Kernel = Literal["se", "matern32", "matern52"]
-KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 
 
-def check_kernel(kernel: str) -> Kernel:
-    """Return ``kernel`` if it is one that exists."""
-    if kernel not in KERNELS:
-        raise InputError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}")
-    return kernel  # type: ignore[return-value]
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A stationary covariance of unit variance: a new one is a class of its own here, and an entry of ``KERNELS``.
+
+    Attributes
+    ----------
+    name : str
+    reach : float
+        Lengths after which the correlation is below 1e-7 or so.
+    memory : float
+        Lengths by which windows of a long curve must overlap.
+    """
+
+    name: str
+    reach: float
+    memory: float
+
+    def value(self, q: Array) -> Array:
+        """The correlation at ``q = alpha * D^2``, same shape."""
+        raise NotImplementedError
+
+    def slope(self, q: Array) -> Array:
+        """Derivative of :meth:`value` in ``q``; finite at 0."""
+        raise NotImplementedError
+
+    def log_spectrum(self, omega2: Array, alpha: float) -> tuple[Array, Array]:
+        """Log spectral density at squared frequencies ``omega2``, and its derivative in ``log alpha``."""
+        raise NotImplementedError
+
+
+class SquaredExponential(Kernel):
+    """``exp(-q)``: the paper's."""
+
+    __slots__ = ()
+
+    def value(self, q: Array) -> Array:
+        return np.asarray(np.exp(-q))
+
+    def slope(self, q: Array) -> Array:
+        return np.asarray(-np.exp(-q))
+
+    def log_spectrum(self, omega2: Array, alpha: float) -> tuple[Array, Array]:
+        part = omega2 / (4 * alpha)
+        return 0.5 * np.log(np.pi / alpha) - part, part - 0.5
+
+
+class Matern32(Kernel):
+    """Once differentiable."""
+
+    __slots__ = ()
+
+    def value(self, q: Array) -> Array:
+        s = np.sqrt(6.0 * q)
+        return np.asarray((1.0 + s) * np.exp(-s))
+
+    def slope(self, q: Array) -> Array:
+        return np.asarray(-3.0 * np.exp(-np.sqrt(6.0 * q)))
+
+    def log_spectrum(self, omega2: Array, alpha: float) -> tuple[Array, Array]:
+        square = 6.0 * alpha
+        total = square + omega2
+        return np.log(4.0) + 1.5 * np.log(square) - 2.0 * np.log(total), 1.5 - 2.0 * square / total
+
+
+class Matern52(Kernel):
+    """Twice differentiable."""
+
+    __slots__ = ()
+
+    def value(self, q: Array) -> Array:
+        s = np.sqrt(10.0 * q)
+        return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
+
+    def slope(self, q: Array) -> Array:
+        s = np.sqrt(10.0 * q)
+        return np.asarray(-(5.0 / 3.0) * (1.0 + s) * np.exp(-s))
+
+    def log_spectrum(self, omega2: Array, alpha: float) -> tuple[Array, Array]:
+        square = 10.0 * alpha
+        total = square + omega2
+        return np.log(16.0 / 3.0) + 2.5 * np.log(square) - 3.0 * np.log(total), 2.5 - 3.0 * square / total
+
+
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        SquaredExponential("se", 6.0, 6.0),
+        Matern32("matern32", 13.0, 8.0),
+        Matern52("matern52", 10.0, 8.0),
+    )
+}
+"""By name; the first is where ``auto`` begins."""
+
+
+def kernel_named(name: str) -> Kernel:
+    """The kernel of that name."""
+    found = KERNELS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InputError(f"kernel must be one of {', '.join(KERNELS)}, got {name!r}")
+    return found
 
 
 def squared_distance(x: Array, z: Array, periodic: bool = False) -> Array:
@@ -43,27 +136,6 @@ def distance_slope(x: Array, periodic: bool = False) -> Array:
     return np.sin(2 * np.pi * delta) / np.pi if periodic else 2 * delta
 
 
-def correlation(kernel: Kernel, q: Array) -> Array:
-    """Value of the kernel at ``q = alpha * D^2``, same shape."""
-    if kernel == "se":
-        return np.exp(-q)
-    if kernel == "matern32":
-        s = np.sqrt(6.0 * q)
-        return (1.0 + s) * np.exp(-s)
-    s = np.sqrt(10.0 * q)
-    return (1.0 + s + s * s / 3.0) * np.exp(-s)
-
-
-def correlation_slope(kernel: Kernel, q: Array) -> Array:
-    """Derivative of :func:`correlation` in ``q``; finite at 0 for every kernel."""
-    if kernel == "se":
-        return -np.exp(-q)
-    if kernel == "matern32":
-        return -3.0 * np.exp(-np.sqrt(6.0 * q))
-    s = np.sqrt(10.0 * q)
-    return -(5.0 / 3.0) * (1.0 + s) * np.exp(-s)
-
-
 def covariance(kernel: Kernel, x: Array, z: Array, alpha: float, periodic: bool = False) -> Array:
     """Unit-variance covariance (len(x), len(z)) between the curve at ``x`` and at ``z``."""
-    return correlation(kernel, alpha * squared_distance(x, z, periodic))
+    return kernel.value(alpha * squared_distance(x, z, periodic))

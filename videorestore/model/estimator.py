@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
-from videorestore.model.fit import CurveFit, Options, fit_curve
 from videorestore.model.gram import CHUNK, Stream, columns_of
 from videorestore.model.imputation import check_method, complete
-from videorestore.model.marginal_fit import FEW_DIMENSIONS, fit_marginal
-from videorestore.model.marginal_posterior import MarginalPosterior
+from videorestore.model.integrated.fit import FEW_DIMENSIONS, fit_marginal
+from videorestore.model.integrated.posterior import MarginalPosterior
+from videorestore.model.joint.fit import CurveFit, Options, fit_curve
 from videorestore.model.placement import Chain, Placement, gather
 from videorestore.model.posterior import CurvePosterior, Weights
 from videorestore.model.threads import one_thread
@@ -214,7 +214,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.log_posterior_ = fit.log_posterior
         self.log_score_ = fit.log_score
         self.evidence_ = dict(fit.evidence)
-        self.kernel_ = fit.kernel
+        self.kernel_ = fit.kernel.name
         self.init_ = fit.start
         self.n_iter_ = fit.n_iter
         self._posterior: CurvePosterior = CurvePosterior(fit)
@@ -319,11 +319,22 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
 
     def transform(self, Z: ArrayLike) -> Array:
-        """Most probable position (m,) of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        return np.array([placement.mode() for placement in self.place(Z)])
+        """Most probable position (m, n_components) of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
+        return np.array([[placement.mode()] for placement in self.place(Z)])
 
-    def sample_placement(self, z: ArrayLike, n_samples: int = 1000, random_state: Any = None) -> Chain:
+    def sample_placement(
+        self, z: ArrayLike, n_samples: int = 1000, random_state: Any = None, *, proposal: str = "grid"
+    ) -> Chain:
         """Metropolis-Hastings draws of the position of one frame ``z`` (n_pixels,), NaN = not seen.
+
+        Parameters
+        ----------
+        z : ndarray (n_pixels,)
+        n_samples : int
+        random_state : int, RandomState or None
+        proposal : {"grid", "piecewise", "uniform"}
+            The posterior's own density on a grid; the paper's, piecewise uniform between training positions;
+            uniform on the span of the curve.
 
         Returns
         -------
@@ -334,12 +345,12 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if frame.ndim == 1:
             frame = frame[None, :]
         (placement,) = self.place(frame)
-        return placement.sample(int(n_samples), self._rng(random_state))
+        return placement.sample(int(n_samples), self._rng(random_state), proposal)
 
     def impute(
         self,
         Z: ArrayLike,
-        method: str = "map",
+        method: str = "exact",
         return_std: bool = False,
         *,
         n_samples: int = 500,
@@ -351,11 +362,12 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         Z : ndarray (m, n_pixels)
             NaN = missing; seen values are kept.
-        method : {"map", "mh", "em"}
-            At the most probable position; averaged over Metropolis-Hastings draws of the position; EM: the
-            most probable value of each pixel, with the position as augmented data.
+        method : {"exact", "map", "mh", "em"}
+            Averaged over the exact posterior of the position; at the most probable position; averaged over
+            Metropolis-Hastings draws of the position; EM: the most probable value of each pixel, with the
+            position as augmented data.
         return_std : bool
-            Also the sd of the missing values, noise included (for ``mh`` also that of the position), 0
+            Also the sd of the missing values, noise included (for ``exact`` and ``mh`` also that of the position), 0
             where seen.
 
         Returns

@@ -26,6 +26,8 @@ SAMPLE = 2048
 MAX_PATTERNS = 8
 """Patterns of missing frames that are treated one by one; beyond, an EM step fills what is missing."""
 CHUNK = 8192
+STEPS = 16.0
+"""Rounding steps of a pixel's type at its mean below which its change is rounding."""
 
 
 def columns_of(matrix: Block, size: int = CHUNK) -> Stream:
@@ -46,6 +48,8 @@ class Survey:
     ----------
     mean, variance : ndarray (d,)
         Of each pixel over the frames in which it is seen.
+    active : ndarray (d,) of bool
+        Pixels that change by more than the rounding of their type.
     seen : ndarray (d,)
         Number of frames in which each pixel is seen.
     gram : ndarray (n, n)
@@ -66,6 +70,7 @@ class Survey:
 
     mean: Array
     variance: Array
+    active: NDArray[np.bool_]
     seen: Indices
     gram: Array
     distance: Array
@@ -75,12 +80,6 @@ class Survey:
     patterns: tuple[NDArray[np.bool_], ...]
     sample: Array
     columns: Indices
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Pixels (d,) that change at all."""
-        tiny = 1e-12 * np.square(self.mean) + 1e-30
-        return np.asarray(self.variance > tiny, dtype=np.bool_)
 
     @property
     def complete(self) -> bool:
@@ -101,6 +100,7 @@ def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey
     """
     means: list[Array] = []
     variances: list[Array] = []
+    actives: list[NDArray[np.bool_]] = []
     counts: list[Indices] = []
     pattern_ids: list[Indices] = []
     known: dict[bytes, int] = {}
@@ -159,6 +159,8 @@ def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey
             sample = [item for item in sample if item[0] % stride == 0]
         means.append(mean)
         variances.append(variance)
+        rounding = STEPS * np.finfo(block.dtype).eps * np.abs(mean)
+        actives.append(variance > np.square(rounding) + 1e-30)
         counts.append(count.astype(np.intp))
         start += k
     if start == 0:
@@ -173,6 +175,7 @@ def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey
     return Survey(
         mean=np.concatenate(means),
         variance=np.concatenate(variances),
+        active=np.concatenate(actives),
         seen=np.concatenate(counts),
         gram=0.5 * (gram + gram.T),
         distance=np.maximum(0.5 * (distance + distance.T), 0.0),

@@ -11,99 +11,91 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from videorestore.errors import InputError
-from videorestore.model.covariance import Array, covariance
+from videorestore.model.covariance import Array
 from videorestore.model.gram import Stream
-from videorestore.model.missing import fill
 from videorestore.model.posterior import Block, CurvePosterior
 
-GRID = 2001
-MEMORY = 256 * 2**20
-"""Bytes of Gram matrices held at once."""
+PER_LENGTH = 8.0
+"""Nodes for each length of the shortest kernel at which the curve is tabulated."""
+POINTS = 6
+"""Nodes that a value between them is interpolated from; at 8 a length it is off by less than 1e-7 of the signal."""
+FEWEST = 64
+"""Nodes of a table at least."""
+PEAKS = 32
+"""Highest nodes around which the search looks closer, whatever their density: a peak may stand between nodes."""
+DEEP, STEEP = 25.0, 0.3
+"""Nats below the top from which a cell does not count, and change of log density across a cell that is too much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPixels:
-    """What a frame's seen pixels say, per group: enough to score any position in O(u^2).
+    """What a frame's seen pixels say about each node of the curve, per group.
 
     Attributes
     ----------
-    gram : ndarray (groups, u, u)
-        Of the training pixels that are seen in the frame, each divided by its sqrt(phi).
-    cross : ndarray (groups, u)
-        Training pixels times the frame's.
+    band : ndarray (groups, p, POINTS)
+        Products of the curve at node k with itself at node k + j, over the seen pixels, each over its phi.
+    line : ndarray (groups, p)
+        Products of the curve at the nodes with the frame.
     norm, size : ndarray (groups,)
         Sum of squares of the frame's pixels, and their number.
     logs : float
         Sum of log(phi) over the seen pixels.
     """
 
-    gram: Array
-    cross: Array
+    band: Array
+    line: Array
     norm: Array
     size: Array
     logs: float
 
 
-def gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
-    """Products of the training pixels with each of ``frames`` (f, d), NaN = not seen.
-
-    Frames that miss the same pixels share one Gram matrix; where the matrices of all would not fit into
-    ``MEMORY``, the pixels stream by more than once.
-    """
-    _, mask = np.unique(np.packbits(np.isnan(frames), axis=1), axis=0, return_inverse=True)
-    mask = mask.reshape(-1)
-    room = max(1, MEMORY // (8 * posterior.fit.ratio.size * posterior.fit.rows.size**2))
-    out: list[SeenPixels | None] = [None] * frames.shape[0]
-    for first in range(0, int(mask.max()) + 1, room):
-        chosen = np.flatnonzero((mask >= first) & (mask < first + room))
-        for i, seen in zip(chosen, _gather(posterior, stream, frames[chosen])):
-            out[i] = seen
-    return [seen for seen in out if seen is not None]
-
-
-def _gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
+def nodes_of(posterior: CurvePosterior) -> Array:
+    """Evenly spaced positions (p,) on the span at which the curve is tabulated."""
     fit = posterior.fit
-    f = frames.shape[0]
+    low, high = posterior.span
+    lengths = (high - low) * np.sqrt(2.0 * float(fit.alpha.max()))
+    most = max(8 * fit.rows.size, FEWEST)
+    return np.linspace(low, high, int(np.clip(np.ceil(PER_LENGTH * lengths), FEWEST, most)) + 1)
+
+
+def gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
+    """Products of the curve at its nodes with each of ``frames`` (f, d), NaN = not seen."""
+    fit = posterior.fit
+    f, groups = frames.shape[0], fit.ratio.size
     seen = ~np.isnan(frames)
-    packed = np.packbits(seen, axis=1)
-    _, first, mask = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    mask = mask.reshape(-1)
-    groups, u = fit.ratio.size, fit.rows.size
-    gram = np.zeros((first.size, groups, u, u))
-    cross = np.zeros((f, groups, u))
+    weights = posterior.weights(nodes_of(posterior))
+    p = weights.x.size
+    band, line = np.zeros((f, groups, p, POINTS)), np.zeros((f, groups, p))
     norm, size = np.zeros((f, groups)), np.zeros((f, groups))
     logs = np.zeros(f)
     start = 0
     for raw in stream():
-        k = raw.shape[1]
-        columns = slice(start, start + k)
-        y = posterior.centred(raw, columns)
+        columns = slice(start, start + raw.shape[1])
+        start = columns.stop
+        if start > frames.shape[1]:
+            break
         label = fit.label[columns].astype(np.intp)
-        if np.isnan(y).any():
-            for _ in fill(y, label, posterior.inverse):
-                pass
         phi = fit.phi[columns]
         scale = np.sqrt(np.where(phi > 0, phi, 1.0))
-        y = y / scale.astype(y.dtype)
-        z = (frames[:, columns] - fit.mean[columns]) / scale
+        centre = fit.mean[columns]
+        curve = ((weights.mean(raw, columns) - centre) / scale).astype(np.float64)
+        z = (frames[:, columns] - centre) / scale
         on = seen[:, columns] & (label >= 0)
-        z = np.where(on, z, 0.0).astype(y.dtype)
+        z = np.where(on, z, 0.0).astype(np.float64)
         logs += on @ np.log(np.square(scale))
         for g in np.unique(label[label >= 0]):
             member = np.flatnonzero(label == g)
-            part = y[:, member]
-            cross[:, g] += z[:, member] @ part.T
-            norm[:, g] += np.square(z[:, member], dtype=np.float64).sum(axis=1)
-            size[:, g] += on[:, member].sum(axis=1)
-            for p, example in enumerate(first):
-                visible = on[example, member]
-                some = part if visible.all() else part[:, visible]
-                gram[p, g] += some @ some.T
-        start += k
+            here, shown = curve[:, member], on[:, member].astype(np.float64)
+            line[:, g] += z[:, member] @ here.T
+            norm[:, g] += np.square(z[:, member]).sum(axis=1)
+            size[:, g] += shown.sum(axis=1)
+            for j in range(POINTS):
+                band[:, g, : p - j, j] += shown @ (here[: p - j] * here[j:]).T
     if start != frames.shape[1]:
         raise InputError(f"frames must have {start} pixels like the fit, got {frames.shape[1]}")
     return [
-        SeenPixels(gram=gram[mask[i]], cross=cross[i], norm=norm[i], size=size[i], logs=float(logs[i]))
+        SeenPixels(band=band[i], line=line[i], norm=norm[i], size=size[i], logs=float(logs[i]))
         for i in range(f)
     ]
 
@@ -126,23 +118,25 @@ class Placement:
         Log density of the seen pixels, the position integrated out.
     """
 
-    def __init__(self, posterior: CurvePosterior, seen: SeenPixels, n_grid: int = GRID) -> None:
+    def __init__(self, posterior: CurvePosterior, seen: SeenPixels) -> None:
         if seen.size.sum() == 0:
             raise InputError("a frame to be placed needs a seen pixel that changes along the curve, got none")
         self.posterior = posterior
         self.seen = seen
         low, high = posterior.span
-        count = max(n_grid, 4 * posterior.fit.rows.size + 1)
-        grid = np.linspace(low, high, count)
+        grid = self.nodes = nodes_of(posterior)
         value = self.log_likelihood(grid)
-        for _ in range(4):
-            # Halve nothing, but cut into ten the cells near the top across which the density changes much.
-            near = np.maximum(value[1:], value[:-1]) > value.max() - 25.0
-            steep = near & (np.abs(np.diff(value)) > 0.3)
+        high_ones = np.argsort(-value, kind="stable")[:PEAKS]
+        for first in range(7):
+            # Cut into ten the cells near the top across which the density changes much.
+            near = np.maximum(value[1:], value[:-1]) > value.max() - DEEP
+            if first == 0:
+                near[np.minimum(high_ones, near.size - 1)] = near[np.maximum(high_ones - 1, 0)] = True
+            steep = near & (np.abs(np.diff(value)) > STEEP)
             # A peak between two equal nodes shows in the bend, not in the step.
             bend = np.zeros(value.size)
             bend[1:-1] = np.abs(np.diff(value, 2))
-            steep |= near & (np.maximum(bend[1:], bend[:-1]) > 0.3)
+            steep |= near & (np.maximum(bend[1:], bend[:-1]) > STEEP)
             cells = np.flatnonzero(steep)[:400]
             if cells.size == 0:
                 break
@@ -159,23 +153,38 @@ class Placement:
         self.log_evidence = total - float(np.log(high - low)) if high > low else float(value[0])
 
     def log_likelihood(self, x: Array) -> Array:
-        """Log density (m,) of the seen pixels at positions ``x`` (m,)."""
+        """Log density (m,) of the seen pixels at positions ``x`` (m,), the curve interpolated between its nodes."""
         fit, seen = self.posterior.fit, self.seen
-        own = self.posterior.x
+        at, share = self._interpolation(x)
+        variance = self.posterior.node_variance(self.nodes)
         out = np.full(x.size, -0.5 * seen.logs)
-        for g, (alpha, ratio) in enumerate(zip(fit.alpha, fit.ratio)):
+        for g, ratio in enumerate(fit.ratio):
             if seen.size[g] == 0:
                 continue
-            cross = covariance(fit.kernel, x, own, float(alpha), fit.periodic)
-            weight = cross @ self.posterior.inverse[g]
-            variance = np.maximum(1.0 - np.einsum("ij,ij->i", weight, cross), 0.0) + ratio
-            error = (
-                np.einsum("ij,ij->i", weight @ seen.gram[g], weight)
-                - 2.0 * weight @ seen.cross[g]
-                + seen.norm[g]
-            )
-            out -= 0.5 * (seen.size[g] * np.log(2 * np.pi * variance) + np.maximum(error, 0.0) / variance)
+            band = seen.band[g][at]
+            square = np.einsum("ma,ma->m", np.square(share), band[:, :, 0])
+            for j in range(1, POINTS):
+                square += 2.0 * np.einsum(
+                    "ma,ma,ma->m", share[:, :-j], share[:, j:], band[:, : POINTS - j, j]
+                )
+            error = square - 2.0 * np.einsum("ma,ma->m", share, seen.line[g][at]) + seen.norm[g]
+            spread = np.maximum(np.einsum("ma,ma->m", share, variance[g][at]), 0.0) + ratio
+            out -= 0.5 * (seen.size[g] * np.log(2 * np.pi * spread) + np.maximum(error, 0.0) / spread)
         return out
+
+    def _interpolation(self, x: Array) -> tuple[NDArray[np.intp], Array]:
+        """Nodes (m, POINTS) around each of ``x`` (m,), and Lagrange's weights of their values."""
+        nodes = self.nodes
+        step = (nodes[-1] - nodes[0]) / (nodes.size - 1)
+        where = (x - nodes[0]) / step
+        first = np.clip(np.floor(where).astype(np.intp) - (POINTS // 2 - 1), 0, nodes.size - POINTS)
+        t = where - first
+        offsets = np.arange(POINTS)
+        share = np.ones((x.size, POINTS))
+        for a in offsets:
+            for b in offsets[offsets != a]:
+                share[:, a] *= (t - b) / (a - b)
+        return first[:, None] + offsets, share
 
     def mode(self) -> float:
         """Position of highest posterior density, refined between grid points."""
@@ -213,26 +222,49 @@ class Placement:
         variance = float(share @ (density * np.square(at - mean)).sum(axis=1))
         return float(top + mean), float(np.sqrt(variance))
 
-    def propose(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draws (size,) from the grid's density, log-linear in each cell, and their log density (size,)."""
+    def quantiles(self, v: Array) -> tuple[Array, Array]:
+        """Positions (k,) with shares ``v`` (k,) of the posterior before them, and the log density there."""
         mass = np.exp(_cell_masses(self.grid, self.log_density))
-        edges = np.cumsum(mass)
-        cell = np.minimum(
-            np.searchsorted(edges, rng.uniform(0, edges[-1], size), side="right"), mass.size - 1
-        )
+        edges = np.concatenate([[0.0], np.cumsum(mass)])
+        wanted = v * edges[-1]
+        cell = np.clip(np.searchsorted(edges, wanted, side="right") - 1, 0, mass.size - 1)
+        inside = np.clip((wanted - edges[cell]) / np.maximum(mass[cell], 1e-300), 0.0, 1.0)
         slope = np.diff(self.log_density)[cell]
-        v = rng.uniform(size=size)
         flat = np.abs(slope) < 1e-6
-        safe = np.where(flat, 1.0, slope)
+        safe = np.where(flat, 1.0, np.abs(slope))
         # Inverse of the distribution function of exp(slope t) on [0, 1], on the side that cannot overflow.
-        down = np.log1p(v * np.expm1(-np.abs(safe))) / -np.abs(safe)
-        t = np.where(flat, v, np.where(safe > 0, 1.0 - down, down))
+        share = np.where(slope > 0, 1.0 - inside, inside)
+        down = np.log1p(share * np.expm1(-safe)) / -safe
+        t = np.where(flat, inside, np.where(slope > 0, 1.0 - down, down))
         x = self.grid[cell] + t * (self.grid[cell + 1] - self.grid[cell])
         return x, self.log_density[cell] + slope * t
 
-    def sample(self, n_samples: int, rng: np.random.Generator) -> Chain:
-        """Metropolis-Hastings chain of positions with the grid's density as proposal."""
-        x, log_q = self.propose(n_samples + 1, rng)
+    def propose(self, size: int, rng: np.random.Generator, proposal: str = "grid") -> tuple[Array, Array]:
+        """Draws (size,) of a proposal and their log density (size,).
+
+        ``grid``: the grid's density, log-linear in each cell. ``uniform``: on the span. ``piecewise``: the
+        paper's, uniform between two neighbouring training positions, which are drawn by their mass.
+        """
+        v = rng.uniform(size=size)
+        low, high = self.posterior.span
+        if proposal == "grid":
+            return self.quantiles(v)
+        if proposal == "uniform":
+            return low + (high - low) * v, np.full(size, -np.log(high - low))
+        if proposal != "piecewise":
+            raise InputError(f"proposal must be 'grid', 'uniform' or 'piecewise', got {proposal!r}")
+        edges = np.unique(np.concatenate([[low], np.clip(self.posterior.x, low, high), [high]]))
+        share = np.exp(_cell_masses(self.grid, self.log_density))
+        before = np.interp(edges, self.grid, np.concatenate([[0.0], np.cumsum(share)]))
+        mass = np.maximum(np.diff(before), 1e-12 * before[-1])
+        mass /= mass.sum()
+        cell = np.minimum(np.searchsorted(np.cumsum(mass), v, side="right"), mass.size - 1)
+        width = np.diff(edges)[cell]
+        return edges[cell] + width * rng.uniform(size=size), np.log(mass[cell] / width)
+
+    def sample(self, n_samples: int, rng: np.random.Generator, proposal: str = "grid") -> Chain:
+        """Metropolis-Hastings chain of positions with independent proposals, see :meth:`propose`."""
+        x, log_q = self.propose(n_samples + 1, rng, proposal)
         log_p = self.log_likelihood(x)
         log_u = np.log(rng.uniform(size=n_samples + 1))
         out = np.empty(n_samples)

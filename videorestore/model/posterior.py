@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError, NumericalError
 from videorestore.model.covariance import Array, covariance
-from videorestore.model.fit import CurveFit
+from videorestore.model.joint.fit import CurveFit
+from videorestore.model.joint.objective import inverse_and_logdet
 from videorestore.model.missing import fill
-from videorestore.model.objective import inverse_and_logdet
 from videorestore.model.threads import one_thread
 
 Block = NDArray[Any]
@@ -71,6 +71,13 @@ class CurvePosterior:
                 matrix[g] = cross @ self.inverse[g]
                 variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
         return Weights(posterior=self, x=at, matrix=matrix, variance=variance)
+
+    def node_variance(self, nodes: Array) -> Array:
+        """Variance of the curve over phi (groups, p) at its ``nodes`` (p,), kept for the next frame."""
+        known = self.__dict__.get("_node_variance")
+        if known is None or known[0].size != nodes.size:
+            known = self.__dict__["_node_variance"] = (nodes, self.weights(nodes).variance)
+        return np.asarray(known[1])
 
     def centred(self, block: Block, columns: Columns) -> Block:
         """Pixels (n, k) of all frames -> centred pixels (u, k) of the frames that count, NaN kept."""

@@ -11,36 +11,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.special import gammaln
 
-from videorestore.model._kernels import repulsion
-from videorestore.model.covariance import (
-    Kernel,
-    correlation,
-    correlation_slope,
-    distance_slope,
-    squared_distance,
-)
-from videorestore.model.features import Fourier
+from videorestore.model.coulomb.density import corp_log_density
+from videorestore.model.covariance import KERNELS, Kernel, distance_slope, squared_distance
 from videorestore.model.groups import Array, Group, Indices, Part
+from videorestore.model.joint.features import Fourier
 
-__all__ = ["Group", "Part", "Posterior", "corp_log_density", "inverse_and_logdet", "permuted", "positions"]
+__all__ = ["Group", "Part", "Posterior", "inverse_and_logdet", "permuted", "positions"]
 
 LOG_ALPHA = (np.log(0.05), np.log(10.0))
 """Bounds of log(alpha); the upper one is for ``alpha / n^2``: a length below a quarter of a gap is no curve."""
 MAX_RATIO = 1e4
-
-
-def corp_log_density(x: Array, r: float) -> tuple[float, Array]:
-    """Normalised log density of the Coulomb process on (0, 1)^n, eq. (2), and its gradient (n,)."""
-    n = x.size
-    if r == 0 or n < 2:
-        return 0.0, np.zeros(n)
-    angle = np.pi * x
-    logs, cots = np.empty(n), np.empty(n)
-    repulsion(np.sin(angle), np.cos(angle), logs, cots)
-    constant = gammaln(1 + r * n) - n * gammaln(1 + r)
-    return float(r * logs.sum() - constant), 2 * r * np.pi * cots
 
 
 def positions(u: Array) -> tuple[Array, Array]:
@@ -106,7 +87,7 @@ class Posterior:
 
     groups: Sequence[Group]
     n: int
-    kernel: Kernel = "se"
+    kernel: Kernel = KERNELS["se"]
     r: float = 1.0
     periodic: bool = False
     noise_floor: float = 1e-5
@@ -251,7 +232,7 @@ class _Stretches:
             at = self.x if rows is None else self.x[rows]
             square = squared_distance(at, at, self.posterior.periodic)
             q = self.alpha[shape] * square
-            e = correlation(self.posterior.kernel, q)
+            e = self.posterior.kernel.value(q)
             self.known[key] = _Stretch(rows, shape, square, q, e, np.zeros_like(e))
         return self.known[key]
 
@@ -259,7 +240,7 @@ class _Stretches:
         """Add the gradients in x and alpha that follow from those in E."""
         for stretch in self.known.values():
             at = self.x if stretch.rows is None else self.x[stretch.rows]
-            inner = stretch.in_e * correlation_slope(self.posterior.kernel, stretch.q)
+            inner = stretch.in_e * self.posterior.kernel.slope(stretch.q)
             in_hyper[stretch.shape] += float(np.vdot(inner, stretch.square))
             slope = distance_slope(at, self.posterior.periodic)
             pull = 2.0 * self.alpha[stretch.shape] * np.einsum("ij,ij->i", inner, slope)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from videorestore.errors import InputError
-from videorestore.model.marginal import Array, Marginal
-from videorestore.model.marginal_basis import features
+from videorestore.model.integrated.basis import features
+from videorestore.model.integrated.marginal import Array, Marginal
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
 from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights
@@ -41,7 +41,7 @@ def adopt(marginal: Marginal, fit: CurveFit) -> CurveFit:
 
 
 class MarginalPosterior(CurvePosterior):
-    """Posterior of the curve with positions integrated out; see :class:`videorestore.model.marginal.Marginal`.
+    """Posterior of the curve with positions integrated out; see :class:`videorestore.model.integrated.marginal.Marginal`.
 
     The data are in it already, so that the blocks of pixels asked for elsewhere are not looked at.
     """
@@ -173,7 +173,7 @@ class MarginalPlacement(Placement):
     def __init__(self, posterior: MarginalPosterior, frame: Array) -> None:
         columns = np.flatnonzero(~np.isnan(frame) & (posterior.fit.label >= 0))
         seen = _Seen(values=frame[columns], columns=columns, size=np.array([columns.size]))
-        super().__init__(posterior, seen, n_grid=501)  # type: ignore[arg-type]
+        super().__init__(posterior, seen)  # type: ignore[arg-type]
 
     def log_likelihood(self, x: Array) -> Array:
         """Log density (m,) of the seen pixels at positions ``x`` (m,)."""

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from videorestore.errors import InputError
-from videorestore.model.covariance import check_kernel
-from videorestore.model.marginal import Marginal
-from videorestore.model.marginal_basis import NORMAL_SD, Basis, make_basis
-from videorestore.model.marginal_starts import differs, distances, relinked, starting_orders
-from videorestore.model.marginal_state import State, finish, modes, recut, warp_of
-from videorestore.model.marginal_steps import Data, curve_step, log_evidence, position_step
+from videorestore.model.covariance import kernel_named
+from videorestore.model.integrated.basis import NORMAL_SD, Basis, make_basis
+from videorestore.model.integrated.marginal import Marginal
+from videorestore.model.integrated.starts import differs, distances, relinked, starting_orders
+from videorestore.model.integrated.state import State, finish, modes, recut, warp_of
+from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def refine(
         raise InputError(f"points must be (n, d) and positions (n,), got {y.shape} and {np.shape(x0)}")
     if noise not in ("auto", "shared", "dimension"):
         raise InputError(f"noise must be 'auto', 'shared' or 'dimension', got {noise!r}")
-    name = check_kernel(kernel)
+    chosen = kernel_named(kernel)
     given = np.asarray(x0, dtype=np.float64)
     n = y.shape[0]
     seen = ~np.isnan(y)
@@ -98,7 +98,7 @@ def refine(
     layout: dict[str, Any] = {
         "n": n,
         "count": int(np.clip(0.72 * n, 24, 96)),
-        "kernel": name,
+        "kernel": chosen,
         "periodic": periodic,
         "r": r,
     }

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError, NumericalError
 from videorestore.model.checks import check_facts, check_options
-from videorestore.model.covariance import KERNELS, Kernel, check_kernel, covariance
-from videorestore.model.evidence import held_out_evidence, log_score
+from videorestore.model.covariance import KERNELS, Kernel, covariance, kernel_named
 from videorestore.model.gram import Stream, survey
-from videorestore.model.mode import optimise, start_hyper
-from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet, permuted
+from videorestore.model.joint.evidence import held_out_evidence, log_score
+from videorestore.model.joint.mode import optimise, start_hyper
+from videorestore.model.joint.objective import Group, Part, Posterior, inverse_and_logdet, permuted
+from videorestore.model.joint.passes import Belief, Pixels
+from videorestore.model.joint.pixels import SPREAD
+from videorestore.model.joint.regroup import Sorting, group_pixels, sort_pixels
 from videorestore.model.outcome import CurveFit, Options
-from videorestore.model.passes import Belief, Pixels
-from videorestore.model.pixels import SPREAD
-from videorestore.model.regroup import Sorting, group_pixels, sort_pixels
 from videorestore.model.starts import METHODS, order_from, orient, ranks, same_order
 
 __all__ = ["CurveFit", "Options", "fit_curve"]
@@ -71,19 +71,23 @@ class _Fit:
     def run(self) -> CurveFit:
         options = self.options
         shared = self._shared_groups()
-        first: Kernel = KERNELS[0] if options.kernel == "auto" else check_kernel(options.kernel)
+        first = kernel_named(next(iter(KERNELS)) if options.kernel == "auto" else options.kernel)
         name, x = self._start(shared, first)
         posterior = self._posterior(shared, first)
         x, alpha, ratio = self._optimise("shared", posterior, x, None, None)
         if not self.facts.complete:
             posterior, x, alpha, ratio = self._complete(posterior, x, alpha, ratio)
-        evidence: dict[str, float] = {first: log_score(posterior, x, alpha, ratio)}
+        evidence: dict[str, float] = {first.name: log_score(posterior, x, alpha, ratio)}
         if options.kernel == "auto":
-            tried: dict[str, tuple[Posterior, Array, Array, Array]] = {first: (posterior, x, alpha, ratio)}
-            for kernel in KERNELS[1:]:
+            tried: dict[str, tuple[Posterior, Array, Array, Array]] = {
+                first.name: (posterior, x, alpha, ratio)
+            }
+            for name_of, kernel in KERNELS.items():
+                if name_of == first.name:
+                    continue
                 other = replace(posterior, kernel=kernel)
-                tried[kernel] = (other, *self._optimise(kernel, other, x, None, None))
-                evidence[kernel] = log_score(*tried[kernel])
+                tried[name_of] = (other, *self._optimise(name_of, other, x, None, None))
+                evidence[name_of] = log_score(*tried[name_of])
             best = max(KERNELS, key=lambda k: evidence[k])
             posterior, x, alpha, ratio = tried[best]
         if options.hyper == "shared":
@@ -172,7 +176,7 @@ class _Fit:
         scores = {}
         for method, order in orders.items():
             scores[method] = held_out_evidence(
-                gram, float(self.facts.active.sum()), order, replace(options, kernel=kernel), self.noise
+                gram, float(self.facts.active.sum()), order, replace(options, kernel=kernel.name), self.noise
             )
             self._tell("start:" + method, 0, scores[method])
         best = max(orders, key=lambda m: scores[m])
@@ -237,7 +241,7 @@ class _Fit:
         scaled = options.hyper == "pixel" and self.noise is None
         rounds = max(options.refits, 1)
         for stage in range(rounds):
-            found = self._sort(posterior, x, offered, limit, scaled, scaled and stage == rounds - 1)
+            found = self._sort(posterior, x, offered, limit, scaled)
             posterior = replace(posterior, groups=found.groups)
             classes, label, phi = found.classes, found.label, found.phi if scaled else None
             name_of_stage = f"regroup {stage + 1}"
@@ -259,20 +263,11 @@ class _Fit:
             offered = alpha
             self._believe(posterior, x, alpha, ratio, label, phi)
             if not better and self.facts.complete and stage < rounds - 1:
-                # The positions stay: one more pass at them for the noise of each pixel, if that is wanted.
-                if scaled:
-                    found = self._sort(posterior, x, offered, limit, scaled, True)
-                    posterior = replace(posterior, groups=found.groups)
-                    label, phi = found.label, found.phi
-                    alpha, ratio = self._optimise(
-                        name_of_stage, posterior, x, found.classes.alpha, found.classes.ratio, move=False
-                    )[1:]
+                # The positions stay, and so would the groups.
                 break
-        return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi, found.noise)
+        return self._finish(name, evidence, posterior, x, alpha, ratio, label, phi)
 
-    def _sort(
-        self, posterior: Posterior, x: Array, offered: Array, limit: int, scaled: bool, own_noise: bool
-    ) -> Sorting:
+    def _sort(self, posterior: Posterior, x: Array, offered: Array, limit: int, scaled: bool) -> Sorting:
         return sort_pixels(
             self.pixels,
             posterior,
@@ -282,7 +277,6 @@ class _Fit:
             seen=self._seen_frames(),
             noise_var=self.noise,
             scaled=scaled,
-            own_noise=own_noise,
         )
 
     def _error(self, posterior: Posterior, x: Array, alpha: Array, ratio: Array, label: Indices) -> float:
@@ -310,7 +304,6 @@ class _Fit:
         ratio: Array,
         label: Indices | None,
         scaled: Array | None = None,
-        own_noise: Array | None = None,
     ) -> CurveFit:
         options = self.options
         active = self.facts.active
@@ -329,9 +322,6 @@ class _Fit:
             spread = 0.5 * float((seen[active] * np.log(scaled[active])).sum())
             log_posterior -= spread
             score -= spread / posterior.values
-        if own_noise is not None:
-            # A pixel that is missing in some frames keeps the noise of its group.
-            noise = np.where(np.isnan(own_noise), noise, own_noise)
         phi, noise = np.where(active, phi, 0.0), np.where(active, noise, 0.0)
         scale = self.pixels.scale
         if scale is not None:

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, roots_jacobi
 
 from videorestore.errors import InputError
-from videorestore.model import _corp_kernels as kernels
-from videorestore.model.corp_constant import log_constant
-from videorestore.model.objective import corp_log_density
-from videorestore.model.sphere import SphericalConditional, pair_log_density, to_sphere
+from videorestore.model.coulomb import _kernels as kernels
+from videorestore.model.coulomb.constant import log_constant
+from videorestore.model.coulomb.density import corp_log_density
+from videorestore.model.coulomb.sphere import SphericalConditional, pair_log_density, to_sphere
 
 Array = NDArray[np.float64]
 

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from videorestore.model.covariance import Kernel, correlation, correlation_slope
+from videorestore.model.covariance import Kernel
 from videorestore.model.groups import Array, Group, Indices
 
 SAMPLES = 8192
-REACH = {"se": 6.0, "matern32": 13.0, "matern52": 10.0}
-"""Lengths after which a correlation is below 1e-7 or so."""
 TAIL = 0.005
 """Share of the noise variance that the harmonics left out may have; it comes out as so much less noise."""
 
@@ -37,26 +35,12 @@ class Fourier:
         double = np.where(k == 0, 1.0, 2.0)
         if self.periodic:
             square = np.square(np.sin(np.pi * np.arange(SAMPLES) / SAMPLES) / np.pi)
-            value = np.fft.rfft(correlation(self.kernel, alpha * square)).real[: k.size] / SAMPLES
-            slope = (
-                np.fft.rfft(correlation_slope(self.kernel, alpha * square) * square).real[: k.size] / SAMPLES
-            )
+            value = np.fft.rfft(self.kernel.value(alpha * square)).real[: k.size] / SAMPLES
+            slope = np.fft.rfft(self.kernel.slope(alpha * square) * square).real[: k.size] / SAMPLES
             return np.maximum(value * double, 1e-300), slope * double
-        omega2 = np.square(2 * np.pi * k / self.period)
-        if self.kernel == "se":
-            value = np.sqrt(np.pi / alpha) * np.exp(-omega2 / (4 * alpha))
-            log_slope = -0.5 / alpha + omega2 / (4 * alpha**2)
-        else:
-            # Matern spectra in a = sqrt(2 nu) / length: a^2 = 4 nu alpha.
-            a2 = (6.0 if self.kernel == "matern32" else 10.0) * alpha
-            if self.kernel == "matern32":
-                value = 4.0 * a2**1.5 / np.square(a2 + omega2)
-                log_slope = 6.0 * (1.5 / a2 - 2.0 / (a2 + omega2))
-            else:
-                value = (16.0 / 3.0) * a2**2.5 / (a2 + omega2) ** 3
-                log_slope = 10.0 * (2.5 / a2 - 3.0 / (a2 + omega2))
-        value = np.maximum(value * double / self.period, 1e-300)
-        return value, value * log_slope
+        log_value, log_slope = self.kernel.log_spectrum(np.square(2 * np.pi * k / self.period), alpha)
+        value = np.maximum(np.exp(log_value) * double / self.period, 1e-300)
+        return value, value * log_slope / alpha
 
     def tail(self, alpha: float) -> float:
         """Variance that the harmonics leave out."""
@@ -203,7 +187,7 @@ def plan(
 ) -> Fourier | None:
     """Harmonics that serve every alpha between the two given, or None if more than ``limit`` features."""
     low, high = alpha
-    period = 1.0 if periodic else 1.0 + REACH[kernel] / np.sqrt(2 * low)
+    period = 1.0 if periodic else 1.0 + kernel.reach / np.sqrt(2 * low)
     allowed = float(np.clip(TAIL * ratio, 1e-7, 3e-3))
     most = min((limit - 1) // 2, SAMPLES // 4)
     if most < 1:

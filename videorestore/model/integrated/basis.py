@@ -24,23 +24,6 @@ PAD = 0.75
 """Room beyond the ends of (0, 1), where the sines may go to zero without pulling at the curve."""
 
 
-def log_spectrum(kernel: Kernel, omega: Array, log_alpha: float) -> tuple[Array, Array]:
-    """Log spectral density (k,) of a unit-variance kernel, and its derivative in ``log_alpha``."""
-    alpha = float(np.exp(log_alpha))
-    if kernel == "se":
-        q = np.square(omega) / (4 * alpha)
-        return 0.5 * np.log(np.pi / alpha) - q, q - 0.5
-    if kernel == "matern32":
-        square = 6 * alpha
-        total = square + np.square(omega)
-        log_s = np.log(4) + 1.5 * np.log(square) - 2 * np.log(total)
-        return np.asarray(log_s), np.asarray(1.5 - 2 * square / total)
-    square = 10 * alpha
-    total = square + np.square(omega)
-    log_s = np.log(16 / 3) + 2.5 * np.log(square) - 3 * np.log(total)
-    return np.asarray(log_s), np.asarray(2.5 - 3 * square / total)
-
-
 def frequencies(count: int, periodic: bool) -> Array:
     """Frequencies (k,) of the curve's features."""
     if periodic:
@@ -109,7 +92,7 @@ def make_basis(
 
     ``roughness`` in [0, 1] is the variance that the random speed along the curve gives to the sums of the
     waves, relative to points thrown independently: it softens the stiffness of each mode, see
-    :mod:`videorestore.model.marginal`. ``crowded``: a normal density of positions instead of an even one.
+    :mod:`videorestore.model.integrated.marginal`. ``crowded``: a normal density of positions instead of an even one.
     """
     s = (np.arange(size) + 0.5) / size
     omega = frequencies(count, periodic)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model._kernels import search_ratio
 from videorestore.model.covariance import Kernel, covariance
-from videorestore.model.objective import MAX_RATIO
+from videorestore.model.joint.objective import MAX_RATIO
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -157,14 +156,13 @@ def find_classes(
 
 def choose(
     block: Block, bases: list[Basis], classes: Classes, noise: Array | None, count: Array | None = None
-) -> tuple[Indices, Array, Block]:
-    """Group (k,) of each centred pixel (n, k), its phi (k,) there, and its squares (k, n) in that basis."""
+) -> tuple[Indices, Array]:
+    """Group (k,) of each centred pixel (n, k), and its phi (k,) there."""
     k = block.shape[1]
     n: Any = block.shape[0] if count is None else count
     best = np.full(k, -np.inf)
     label = np.zeros(k, dtype=np.intp)
     phi = np.zeros(k)
-    kept: Block = np.empty((0, 0))
     for a, b in enumerate(bases):
         member = np.flatnonzero(classes.shape == a)
         squares = b.squares(block)
@@ -180,20 +178,4 @@ def choose(
         else:
             here = noise / ratio[top]
         phi = np.where(better, here, phi)
-        if a == 0:
-            kept = squares
-        else:
-            kept[better] = squares[better]
-    return label, phi, kept
-
-
-def search(squares: Block, values: Array, floor: float) -> tuple[Array, Array]:
-    """Noise ratio and phi (k,) of each pixel by exact search; see :func:`log_likelihood`."""
-    k = squares.shape[0]
-    ratio = ratio_grid(floor)
-    top = log_likelihood(squares, values, ratio, None).argmax(axis=1)
-    logs = np.log(ratio)
-    low, high = logs[np.maximum(top - 1, 0)], logs[np.minimum(top + 1, GRID - 1)]
-    found, phi = np.empty(k), np.empty(k)
-    search_ratio(np.ascontiguousarray(squares, dtype=np.float32), values, low, high, found, phi)
-    return found, phi
+    return label, phi

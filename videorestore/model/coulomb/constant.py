@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, logsumexp
 
-from videorestore.model.sphere import to_sphere
+from videorestore.model.coulomb.sphere import to_sphere
 
 Array = NDArray[np.float64]
 

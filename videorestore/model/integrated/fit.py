@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from videorestore.model.fit import fit_curve
 from videorestore.model.gram import columns_of
-from videorestore.model.marginal import Marginal
-from videorestore.model.marginal_posterior import adopt
-from videorestore.model.marginal_search import refine
+from videorestore.model.integrated.marginal import Marginal
+from videorestore.model.integrated.posterior import adopt
+from videorestore.model.integrated.search import refine
+from videorestore.model.joint.fit import fit_curve
 from videorestore.model.outcome import CurveFit, Options
 
 Block = NDArray[Any]
@@ -35,7 +35,7 @@ def fit_marginal(frames: Block, options: Options) -> tuple[Marginal, CurveFit] |
         frames[fit.rows],
         fit.x[fit.rows],
         r=fit.r,
-        kernel=fit.kernel,
+        kernel=fit.kernel.name,
         periodic=fit.periodic,
         starts=anywhere,
         noise="shared" if options.hyper == "shared" else "auto",

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.features import Fourier, plan
 from videorestore.model.groups import Array, Group, Indices, Part
-from videorestore.model.objective import Posterior
+from videorestore.model.joint.features import Fourier, plan
+from videorestore.model.joint.objective import Posterior
 
 EXACT = 400
 """Up to this many frames the exact posterior is used as it is."""
 ROOM = 2.0
 """Factor by which alpha may move before harmonics or windows are chosen anew."""
-MEMORY = {"se": 6.0, "matern32": 8.0, "matern52": 8.0}
-"""Overlap of windows, in lengths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,7 @@ def economise(posterior: Posterior, x: Array, alpha: Array, ratio: Array) -> Eco
         if price < cost:
             best, cost = _with_harmonics(posterior, harmonics, (low, high)), price
     if not posterior.periodic:
-        edges = window_edges(x, MEMORY[posterior.kernel] / np.sqrt(2 * float(alpha.min()) / 2.0))
+        edges = window_edges(x, posterior.kernel.memory / np.sqrt(2 * float(alpha.min()) / 2.0))
         price = 5.0 * sum((stop - start) ** 3 for start, stop, _ in edges)
         if price < cost:
             spans: dict[tuple[int, int, int], Indices] = {}

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from videorestore.model.covariance import Kernel
-from videorestore.model.marginal_basis import features
-from videorestore.model.marginal_steps import Curve, Data
+from videorestore.model.integrated.basis import features
+from videorestore.model.integrated.steps import Curve, Data
 
 Array = NDArray[np.float64]
 

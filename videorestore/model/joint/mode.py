@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.model.covariance import covariance
-from videorestore.model.objective import Posterior
-from videorestore.model.optimize import minimise
+from videorestore.model.joint.objective import Posterior
+from videorestore.model.joint.optimize import minimise
+from videorestore.model.joint.pixels import log_likelihood, ratio_grid
+from videorestore.model.joint.scaling import economise
 from videorestore.model.outcome import Options
-from videorestore.model.pixels import log_likelihood, ratio_grid
-from videorestore.model.scaling import economise
 
 Array = NDArray[np.float64]
 

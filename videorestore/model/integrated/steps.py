@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from videorestore.model.marginal_basis import Array, Basis, log_spectrum
+from videorestore.model.integrated.basis import Array, Basis
 
 Indices = NDArray[np.intp]
 
@@ -101,7 +101,7 @@ def curve_given(
     integrated out in closed form: in the eigenbasis of the whitened Gram matrix dimensions do not mix.
     """
     d = sums.norm.size
-    log_s, slope = log_spectrum(basis.kernel, basis.omega, theta[0])
+    log_s, slope = basis.kernel.log_spectrum(np.square(basis.omega), float(np.exp(theta[0])))
     keep = np.flatnonzero(log_s > log_s.max() - 23.0)
     root_s = np.exp(0.5 * log_s[keep])
     phi = np.exp(theta[1 : 1 + d])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.marginal import Marginal
-from videorestore.model.marginal_basis import Basis
-from videorestore.model.marginal_steps import Curve, Data
+from videorestore.model.integrated.basis import Basis
+from videorestore.model.integrated.marginal import Marginal
+from videorestore.model.integrated.steps import Curve, Data
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from videorestore.model.gram import group_grams
 from videorestore.model.groups import Array, Group, Indices, Part
-from videorestore.model.objective import Posterior
-from videorestore.model.passes import Pixels
-from videorestore.model.pixels import Basis, Classes, basis, choose, find_classes, search
+from videorestore.model.joint.objective import Posterior
+from videorestore.model.joint.passes import Pixels
+from videorestore.model.joint.pixels import Classes, basis, choose, find_classes
 
 Block = NDArray[Any]
 Assign = Callable[[Block, slice], tuple[Indices, Array | None]]
@@ -55,15 +55,12 @@ class Sorting:
         Hyper-parameters of each group.
     label, phi : ndarray (d,)
         Group of each pixel, -1 where it never changes, and its own signal variance there.
-    noise : ndarray (d,)
-        Own noise variance, NaN where it was not searched for.
     groups : list of Group
     """
 
     classes: Classes
     label: Indices
     phi: Array
-    noise: Array
     groups: list[Group]
 
 
@@ -77,7 +74,6 @@ def sort_pixels(
     seen: Array,
     noise_var: float | None,
     scaled: bool,
-    own_noise: bool,
 ) -> Sorting:
     """Find at most ``limit`` groups for positions ``x`` (u,), then let each pixel choose in one pass.
 
@@ -91,8 +87,6 @@ def sort_pixels(
         Known noise variance.
     scaled : bool
         Divide each pixel by its own sqrt(phi) before it enters its group's Gram matrix.
-    own_noise : bool
-        Search the noise variance of each pixel that is seen in all frames.
     """
     facts = pixels.facts
     d = facts.mean.size
@@ -110,8 +104,7 @@ def sort_pixels(
         count=None if counted is None else counted[columns],
     )
     bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
-    label, phi, noise = np.full(d, -1, dtype=np.intp), np.zeros(d), np.full(d, np.nan)
-    whole = facts.seen == pixels.n
+    label, phi = np.full(d, -1, dtype=np.intp), np.zeros(d)
     size = max(256, PIECE // x.size)
 
     def assign(block: Block, here: slice) -> tuple[Indices, Array | None]:
@@ -120,12 +113,10 @@ def sort_pixels(
             at = slice(here.start + piece.start, here.start + piece.stop)
             on = facts.active[at]
             known = None if noise_var is None else np.full(on.size, noise_var)
-            one, own, squares = choose(
+            one, own = choose(
                 block[:, piece], bases, classes, known, None if counted is None else counted[at]
             )
             label[at], phi[at] = np.where(on, one, -1), np.where(on, own, 0.0)
-            if own_noise:
-                noise[at] = _own_noise(squares, bases, classes, label[at], whole[at], posterior.noise_floor)
         return label[here], phi[here] if scaled else None
 
     parts = group_pixels(pixels, assign, classes.ratio.size)
@@ -141,27 +132,5 @@ def sort_pixels(
         classes=kept,
         label=np.where(label >= 0, number[np.maximum(label, 0)], -1),
         phi=phi,
-        noise=noise,
         groups=[Group(parts=tuple(parts[g]), shape=int(s), noise_var=noise_var) for g, s in zip(used, shape)],
     )
-
-
-def _own_noise(
-    squares: Block,
-    bases: list[Basis],
-    classes: Classes,
-    label: Indices,
-    whole: NDArray[np.bool_],
-    floor: float,
-) -> Array:
-    """Noise variance (k,) of each whole pixel by its own search at the alpha of its group, else NaN.
-
-    ``squares`` (k, u) are the pixels' squared coordinates in the basis of their group.
-    """
-    out = np.full(label.size, np.nan)
-    for a, b in enumerate(bases):
-        member = np.flatnonzero(whole & (label >= 0) & (classes.shape[np.maximum(label, 0)] == a))
-        if member.size:
-            ratio, phi = search(squares[member], b.values, floor)
-            out[member] = ratio * phi
-    return out

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.covariance import check_kernel, covariance
-from videorestore.model.mode import optimise, start_hyper
-from videorestore.model.objective import Group, Part, Posterior, inverse_and_logdet
+from videorestore.model.covariance import covariance, kernel_named
+from videorestore.model.joint.mode import optimise, start_hyper
+from videorestore.model.joint.objective import Group, Part, Posterior, inverse_and_logdet
 from videorestore.model.outcome import Options
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ def held_out_evidence(
     posterior = Posterior(
         groups=[Group(parts=(Part(gram=kept, size=size),), noise_var=noise)],
         n=train.size,
-        kernel=check_kernel(options.kernel),
+        kernel=kernel_named(options.kernel),
         r=options.r,
         periodic=options.periodic,
         noise_floor=options.noise_floor,

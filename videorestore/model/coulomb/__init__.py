@@ -1,0 +1,1 @@
+"""The Coulomb process: density, gradient, constants, samplers, in one dimension and on spheres."""

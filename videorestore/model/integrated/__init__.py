@@ -1,0 +1,1 @@
+"""The posterior of the curve with the positions integrated out."""

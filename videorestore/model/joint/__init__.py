@@ -1,0 +1,1 @@
+"""The joint mode of positions and hyper-parameters, from Gram matrices alone."""
