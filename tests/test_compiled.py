@@ -9,9 +9,11 @@ import sys
 import threading
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
+from videorestore import compiled
 from videorestore.compiled import PIECES, in_threads, parallel_kernel, set_thread_count, thread_count
 
 
@@ -144,3 +146,15 @@ def test_compiled_and_loaded_kernels_give_the_same_bits(tmp_path):
     ]
     assert [int(run.pop()) for run in runs] == [0, 1]
     assert runs[0] == runs[1]
+
+
+def test_without_a_writable_cache_it_works_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(compiled, "_uncached", [])
+
+    def increase(x):
+        return x + 1
+
+    assert compiled.has_cache()
+    assert compiled.kernel(increase)(1) == 2
+    assert not compiled.has_cache()

@@ -36,7 +36,21 @@ def kernel(function: _Function) -> _Function:
     Kernels are inlined where others call them. A call would be bound to the callee's own code in the process that
     compiles, and to the caller's copy of it in those that load the cache; the two round differently.
     """
-    return numba.njit(cache=True, nogil=True, fastmath=FLAGS, forceinline=True)(function)  # type: ignore[no-any-return]
+    options: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "forceinline": True}
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:
+        # No folder can be written to: neither the package's own, nor one of the user's.
+        _uncached.append(function.__name__)
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+_uncached: list[str] = []
+
+
+def has_cache() -> bool:
+    """Whether compiled kernels are kept on disk; without it every process compiles its own."""
+    return not _uncached
 
 
 def parallel_kernel(

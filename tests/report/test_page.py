@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -242,6 +244,24 @@ def test_a_browser_shows_maps_and_the_dark(written: Path, tmp_path: Path) -> Non
     assert re.search(r'<img id="map" alt="standard deviation" src="data:image', text)
 
 
+def with_script(page: Path, script: str) -> str:
+    """A page with another script at its end, which its own policy would not let run."""
+    text = page.read_text(encoding="utf-8").replace("</body>", script)
+    return re.sub(r"script-src 'sha256-[^']*'", "script-src 'unsafe-inline'", text)
+
+
+@pytest.mark.browser
+def test_a_browser_runs_no_script_but_the_page_s_own(written: Path, tmp_path: Path) -> None:
+    foreign = "<script>document.documentElement.dataset.foreign = 'ran'</script></body>"
+    for name, text in {
+        "strict.html": written.read_text(encoding="utf-8").replace("</body>", foreign),
+        "lax.html": with_script(written, foreign),
+    }.items():
+        written.with_name(name).write_text(text, encoding="utf-8")
+        shown = browse(written.with_name(name), "", tmp_path)
+        assert ('data-foreign="ran"' in shown) == (name == "lax.html")
+
+
 @pytest.mark.browser
 def test_keys_and_mouse_in_a_browser(written: Path, tmp_path: Path) -> None:
     driver = """
@@ -261,7 +281,7 @@ def test_keys_and_mouse_in_a_browser(written: Path, tmp_path: Path) -> None:
       document.body.insertAdjacentHTML("beforeend", "<p id=log>" + log.join(" ") + "</p>");
     });</script></body>"""
     driven = written.with_name("driven.html")
-    driven.write_text(written.read_text(encoding="utf-8").replace("</body>", driver), encoding="utf-8")
+    driven.write_text(with_script(written, driver), encoding="utf-8")
     found = re.search(r'<p id="log">(.*?)</p>', browse(driven, "frame=0", tmp_path))
     assert found
     assert found[1] == "1slider 2slider 1slider 7slider 0slider 0change 0slider 54 4slider turned"
@@ -274,7 +294,7 @@ def test_nothing_sticks_out_on_a_phone(written: Path, tmp_path: Path) -> None:
       document.body.insertAdjacentHTML("beforeend", "<p id=log>" + innerWidth + " " + document.documentElement.scrollWidth + "</p>");
     });</script></body>"""
     driven = written.with_name("phone.html")
-    driven.write_text(written.read_text(encoding="utf-8").replace("</body>", probe), encoding="utf-8")
+    driven.write_text(with_script(written, probe), encoding="utf-8")
     found = re.search(r'<p id="log">(\d+) (\d+)</p>', browse(driven, "", tmp_path, "--window-size=390,800"))
     assert found and int(found[2]) <= int(found[1]) <= 500
 
@@ -295,7 +315,7 @@ def test_the_page_at_three_sizes(written: Path, tmp_path: Path, size: tuple[int,
       document.body.insertAdjacentHTML("beforeend", "<p id=log>" + log.join(" ") + "</p>");
     });</script></body>"""
     driven = written.with_name(f"size{size[0]}.html")
-    driven.write_text(written.read_text(encoding="utf-8").replace("</body>", driver), encoding="utf-8")
+    driven.write_text(with_script(written, driver), encoding="utf-8")
     found = re.search(
         r'<p id="log">(.*?)</p>', browse(driven, "", tmp_path, f"--window-size={size[0]},{size[1]}")
     )
@@ -354,3 +374,24 @@ def test_a_frame_that_is_hardly_known_does_not_hide_the_others() -> None:
             picture(fact["index"] + 50), picture(fact["index"]), sd, {**fact, "origin": "denoised"}
         )
     assert data_of(builder.render(story))["scales"]["sd"] <= 5
+
+
+def test_names_cannot_write_into_the_page() -> None:
+    """A place of the template in a name is text like any other, and so is markup; scripts are known by their hash."""
+    evil = "{{data}}<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    builder, story = filled()
+    story = {
+        **story,
+        "refused": [evil],
+        "input": evil,
+        "output": evil,
+        "losses": [evil],
+        "notes": [evil],
+        "verb": "fill",
+    }
+    page = builder.render(story)
+    assert "<img src=x" not in page and "<script>alert" not in page
+    assert page.count("<script") == 2 and page.count('"scales"') == 1
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page and "'unsafe-inline'; script" in page

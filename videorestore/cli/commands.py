@@ -40,6 +40,13 @@ def perform(command: Command, environment: Environment, console: Console) -> Exi
             console.note(f"options: {options}")
         outcome = work(command.verb, source, output, options, console.progress)
     console.close()
+    from videorestore.compiled import has_cache
+
+    if not has_cache():
+        console.note(
+            "note: no folder for compiled code is writable, so every run compiles anew; "
+            "set NUMBA_CACHE_DIR to a folder of yours."
+        )
     record = _named(outcome.record, command, outcome.losses)
     for loss in outcome.losses:
         console.note("warning: " + " ".join(str(loss).split()))

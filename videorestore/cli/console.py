@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TextIO
 
 from videorestore.cli.environment import Environment
+from videorestore.cli.status import harmless
 
 Clock = Callable[[], float]
 
@@ -91,7 +92,7 @@ class Writer:
             if self._gone:
                 return
             try:
-                self._stream.write(text + "\n")
+                self._stream.write(harmless(text) + "\n")
                 self._stream.flush()
             except (OSError, ValueError):
                 self._gone = True
@@ -254,6 +255,7 @@ class Console:
 
     def note(self, text: str) -> None:
         """A line on stderr that stays."""
+        text = harmless(text)
         if self._display is None:
             self._writer.line(text if self._kind != "json" else json.dumps({"message": text}))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import TextIO
 
@@ -37,8 +38,17 @@ class ReaderGone(Exception):
     """Nobody reads stdout any more. The result was not delivered, so the status is 1; nobody listens, so no word."""
 
 
+_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
+"""What moves the cursor, changes colours or the direction of writing; ends of lines and tabs do not harm."""
+
+
+def harmless(text: str) -> str:
+    """Text in which titles and names of files cannot give orders to the terminal: such characters are spelt out."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def tell(stream: TextIO, text: str) -> None:
-    """Write to stdout and see that it arrives.
+    """Write to stdout, harmless for a terminal, and see that it arrives.
 
     Raises
     ------
@@ -46,7 +56,7 @@ def tell(stream: TextIO, text: str) -> None:
         The reader closed its end.
     """
     try:
-        stream.write(text)
+        stream.write(harmless(text))
         stream.flush()
     except BrokenPipeError as error:
         raise ReaderGone from error

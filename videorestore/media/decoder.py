@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from videorestore.errors import MediaReadError
+from videorestore.media import probe
 
 _MESSAGES = 20
 _OUTPUT_CORRUPT = 8  # AV_CODEC_FLAG_OUTPUT_CORRUPT: damaged frames are shown and marked, not hidden
@@ -70,9 +70,12 @@ def open_container(path: str) -> Any:
     """Open a file for demuxing; what FFmpeg cannot open is a `MediaReadError`."""
     import av
 
+    if probe.is_list(path):
+        raise MediaReadError(
+            f"{path} must hold a video itself, it is a list of other files; give these, or join them with ffmpeg first."
+        )
     try:
-        # "file:" keeps names such as "-x.mp4" or "a:b.mp4" from being read as options or protocols.
-        return av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace")
+        return probe.open_input(path)
     except (av.error.FFmpegError, ValueError, OSError, MemoryError) as error:
         raise MediaReadError(
             f"{path} must be a video that FFmpeg can read, got: {reason(error)}; check the file."

@@ -213,7 +213,7 @@ def _open_companion(path: str, stack: contextlib.ExitStack) -> Any:
     if not os.path.isfile(path):
         return None
     try:
-        return stack.enter_context(av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace"))
+        return stack.enter_context(probe.open_input(path))
     except (av.error.FFmpegError, OSError, ValueError):
         # Arrays, images: nothing to copy from.
         return None

@@ -63,6 +63,41 @@ TRANSFERS = {
 }
 RANGES = {1: "tv", 2: "pc"}
 
+DEMUXERS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,flv,live_flv,gif,apng,asf,asf_o,ogg,rm,mxf,"
+    "mxf_opatom,gxf,nut,ivf,obu,av1,h261,h263,h264,hevc,vvc,evc,vc1,vc1test,m4v,cavsvideo,avs2,avs3,dirac,dnxhd,dv,"
+    "yuv4mpegpipe,swf,mjpeg,mjpeg_2000,smjpeg,webp_pipe,gif_pipe,wtv,nsv,nuv,pva,ty,bink,smk,roq,flic,4xm,dxa,thp,vmd,"
+    "wc3movie,film_cpk,idcin,ipmovie,rl2,rpl,siff,smush,viv,xmv,yop,ea,cine,cdxl,moflex,mods,ingenient,amv,tivo"
+)
+"""FFmpeg's readers of files that hold their pictures themselves. Playlists, scripts and lists of files are not among them."""
+
+READING = {"format_whitelist": DEMUXERS, "protocol_whitelist": "file"}
+"""How every input is opened: no other file is read through it, and nothing from a network."""
+
+READING_WORDS = [word for name, value in READING.items() for word in (f"-{name}", value)]
+
+_LISTS = re.compile(
+    rb"\s*(#EXTM3U|ffconcat|<\?xml|<MPD|\[playlist\]|\[Reference\]|RTSPtext|v=0)", re.IGNORECASE
+)
+
+
+def open_input(path: str) -> Any:
+    """Open a file for demuxing, and no other file with it."""
+    import av
+
+    # "file:" keeps names such as "-x.mp4" or "a:b.mp4" from being read as options or protocols.
+    return av.open(f"file:{os.path.abspath(path)}", options=READING, metadata_errors="replace")
+
+
+def is_list(path: str) -> bool:
+    """Whether a file is a list of other files: a playlist, a script."""
+    try:
+        with open(path, "rb") as stream:
+            return _LISTS.match(stream.read(64)) is not None
+    except OSError:
+        return False
+
+
 _LOCATIONS = r"(left|center|topleft|top|bottomleft|bottom)"
 
 
@@ -210,6 +245,7 @@ def _ffmpeg_banner(path: str, size: int, modified: int) -> str:
         "-hide_banner",
         "-v",
         "verbose",
+        *READING_WORDS,
         "-i",
         f"file:{path}",
     ]

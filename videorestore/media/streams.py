@@ -148,7 +148,6 @@ def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
 
 def attachment_of(path: str, stream: Any) -> tuple[str, str, bytes]:
     """Name, type and bytes of an attachment, or of a cover that becomes one."""
-    import av
 
     tags = {key.lower(): value for key, value in stream.metadata.items()}
     if stream.type == "attachment":
@@ -156,7 +155,7 @@ def attachment_of(path: str, stream: Any) -> tuple[str, str, bytes]:
         return tags.get("filename", "attachment"), kind, bytes(stream.data)
     codec = stream.codec_context.name
     suffix = {"mjpeg": "jpg"}.get(codec, codec)
-    with av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace") as container:
+    with probe.open_input(path) as container:
         packet = next(p for p in container.demux(container.streams[stream.index]) if p.size)
         data = bytes(packet)
     kind = tags.get("mimetype", "image/jpeg" if suffix == "jpg" else f"image/{suffix}")
@@ -193,7 +192,7 @@ def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction)
 
 
 def _conversion(path: str, index: int, plan: Companion, temporary: str, origin: Fraction) -> list[str]:
-    arguments = ["-copyts", "-i", f"file:{os.path.abspath(path)}", "-map", f"0:{index}"]
+    arguments = ["-copyts", *probe.READING_WORDS, "-i", f"file:{os.path.abspath(path)}", "-map", f"0:{index}"]
     arguments += ["-map_metadata", "-1", "-map_chapters", "-1"]
     if plan.type == "audio":
         arguments += ["-af", f"atrim=start={float(origin):.6f}", "-c:a", plan.form]
@@ -216,7 +215,7 @@ def _extract(path: str, index: int, target: str) -> None:
     import av
 
     with (
-        av.open(f"file:{os.path.abspath(path)}", metadata_errors="replace") as source,
+        probe.open_input(path) as source,
         av.open(f"file:{os.path.abspath(target)}", "w", format="nut") as output,
     ):
         stream = source.streams[index]

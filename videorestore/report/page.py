@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -187,6 +190,7 @@ class PageBuilder:
             ],
         }
         title, subtitle = headline(record)
+        script = _resource("page.js")
         parts = {
             "title": escape(title),
             "subtitle": escape(subtitle),
@@ -200,15 +204,14 @@ class PageBuilder:
             "alerts": sections.alerts(record),
             "notes": sections.notes(record),
             "record": escape(json.dumps(_trimmed(record), indent=2, ensure_ascii=False)),
-            "data": json.dumps(data).replace("</", "<\\/"),
+            "data": json.dumps(data).replace("<", "\\u003c"),
             "style": _resource("page.css"),
-            "script": _resource("page.js"),
+            "script": script,
+            "script_hash": base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
             "version": escape(str(record.get("version", ""))),
         }
-        text = _resource("page.html")
-        for name, value in parts.items():
-            text = text.replace("{{" + name + "}}", value)
-        return text
+        # In one pass: what is put in is never looked through for further places.
+        return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _resource("page.html"))
 
     def _drawn_loupes(self, shown: list[_Kept]) -> dict[int, dict[str, Any]]:
         """Parts in true pixels by frame: as many as fit, those of changed frames first."""
