@@ -55,6 +55,26 @@ class Muxed:
     losses: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """What else of the source goes into the output.
+
+    Attributes
+    ----------
+    path : str or None
+        The file that audio, subtitles, chapters, attachments and metadata come from.
+    span : Span or None
+        Part of that file which the output covers; None is all of it.
+    metadata, streams : bool
+        False leaves these out.
+    """
+
+    path: str | None
+    span: streams.Span | None = None
+    metadata: bool = True
+    streams: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class _Order:
     """Decoding order of the frames of a segment: display rank of each packet."""
@@ -105,9 +125,8 @@ def mux(
     kind: OutputKind,
     info: ClipInfo,
     fps: Fraction | None,
+    others: Others,
     *,
-    streams_from: str | None,
-    span: streams.Span | None,
     alpha: bool,
 ) -> Muxed:
     """Write the file ``part``.
@@ -121,10 +140,7 @@ def mux(
     info : ClipInfo
     fps : Fraction or None
         Nominal rate.
-    streams_from : str or None
-        The file that audio, subtitles, chapters, attachments and metadata come from.
-    span : Span or None
-        Part of that file which the output covers; None is all of it.
+    others : Others
     alpha : bool
         The video has an alpha channel beside it (VP9).
     """
@@ -171,11 +187,11 @@ def mux(
                 main.metadata["alpha_mode"] = "1"
             muxed.types.append("video")
             feeds = []
-            if streams_from is not None:
-                source = _open_companion(streams_from, stack)
+            if others.path is not None:
+                source = _open_companion(others.path, stack)
                 if source is not None:
                     feeds = _add_companions(
-                        output, main, source, streams_from, info, kind, span, muxed, part, temporaries, stack
+                        output, main, source, others, info, kind, muxed, part, temporaries, stack
                     )
             output.start_encoding()
             packets = _video_packets(segments, orders, times, durations, tick, main)
@@ -233,10 +249,9 @@ def _add_companions(
     output: Any,
     main: Any,
     source: Any,
-    path: str,
+    others: Others,
     info: ClipInfo,
     kind: OutputKind,
-    span: streams.Span | None,
     muxed: Muxed,
     part: str,
     temporaries: list[str],
@@ -245,6 +260,8 @@ def _add_companions(
     """Add the other streams to the output; gives the feeds of their packets."""
     import av
 
+    path, span = others.path or "", others.span
+
     number = int(info.extra.get("stream", -1))
     if number < 0 or number >= len(source.streams):
         best = probe.choose_stream(source, None)
@@ -252,8 +269,11 @@ def _add_companions(
             return []
         number = best.index
     origin = streams.source_origin(source, number)
-    output.metadata.update(streams.kept_metadata(dict(source.metadata)))
-    main.metadata.update(streams.kept_metadata(dict(source.streams[number].metadata)))
+    if others.metadata:
+        output.metadata.update(streams.kept_metadata(dict(source.metadata)))
+        main.metadata.update(streams.kept_metadata(dict(source.streams[number].metadata)))
+    if not others.streams:
+        return []
     chapters = streams.shifted_chapters(source, origin, span)
     if chapters and kind.name in ("avi", "mpegts"):
         muxed.losses.append(f"{len(chapters)} chapters: left out, {kind.name} has none; use .mkv")
@@ -292,7 +312,8 @@ def _add_companions(
                 f"{plan.type} stream {plan.index} ({plan.codec}): left out, {str(error)[:200]}"
             )
             continue
-        stream.metadata.update(streams.kept_metadata(dict(template.metadata)))
+        if others.metadata:
+            stream.metadata.update(streams.kept_metadata(dict(template.metadata)))
         # A second video must not be taken for the restored one.
         stream.disposition = int(template.disposition) & (~1 if plan.type == "video" else ~0)
         muxed.types.append(plan.type)

@@ -6,12 +6,13 @@ import contextlib
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 
 from videorestore.clip import Frame
-from videorestore.errors import InputError, MediaWriteError
+from videorestore.errors import InputError, MediaWriteError, VideoRestoreError
 from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
-from videorestore.media.mux import mux, time_base_for
+from videorestore.media.mux import Others, mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
@@ -232,14 +233,33 @@ def _join_video(
     notes: list[str],
 ) -> None:
     alpha = shape.info.format.alpha and not any(line.startswith("alpha:") for line in losses)
-    muxed = mux(
-        segments, part, kind, shape.info, shape.fps, streams_from=streams_from, span=span, alpha=alpha
-    )
-    tick = time_base_for([*muxed.times, muxed.end], kind.name, shape.fps)
-    losses += verify(part, muxed, tick)
-    losses += muxed.losses
-    notes += muxed.notes
-    _sync(part)
+    everything = Others(path=streams_from, span=span)
+    first: VideoRestoreError | None = None
+    for lost, others in (
+        ("", everything),
+        ("title and other metadata", replace(everything, metadata=False)),
+        ("sound, subtitles and all other streams", replace(everything, streams=False)),
+        ("all but the pictures", Others(path=None)),
+    ):
+        try:
+            muxed = mux(segments, part, kind, shape.info, shape.fps, others, alpha=alpha)
+            tick = time_base_for([*muxed.times, muxed.end], kind.name, shape.fps)
+            found = verify(part, muxed, tick)
+        except VideoRestoreError as error:
+            # What came with the film must not cost the film: it is tried with less.
+            first = first or error
+            if streams_from is None:
+                break
+            continue
+        if first is not None:
+            losses.append(f"{lost}: left out, they cannot be written to {kind.name} ({first})")
+        losses += found
+        losses += muxed.losses
+        notes += muxed.notes
+        _sync(part)
+        return
+    assert first is not None
+    raise first
 
 
 def _join_stills(segments: list[Segment], part: str, kind: OutputKind, shape: OutputShape) -> None:

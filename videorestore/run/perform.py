@@ -308,7 +308,12 @@ def _file_to_file(
     if options.report is not None:
         record["peak_memory_mb"] = round(memory.peak() / 1e6) or record.get("peak_memory_mb")
         previews = [folder.previews_path(p.index) for p in work.pieces]
-        write_page(options.report, record, notes, previews, overwrite=options.overwrite)
+        try:
+            write_page(options.report, record, notes, previews, overwrite=options.overwrite)
+        except (VideoRestoreError, OSError, ValueError, ArithmeticError) as error:
+            # The film is there already.
+            losses = (*losses, f"the page {options.report} was not written: {error}")
+            record["losses"] = list(losses)
     folder.remove()
     return Outcome(record=record, losses=losses)
 
