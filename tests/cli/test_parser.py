@@ -8,9 +8,9 @@ import pytest
 
 from videorestore.cli.parser import Answer, Command, build, parse
 from videorestore.cli.status import UsageError
-from videorestore.request import TABLE, VERBS, Insertion, Span
+from videorestore.request import TABLE, VERBS, Common, Insertion, Span
 
-WRITING = [verb for verb in VERBS if TABLE[verb].writes]
+WRITING = [verb for verb in VERBS if issubclass(TABLE[verb].options, Common)]
 NEEDED = {"upsample": ["--factor", "2"]}
 
 

@@ -32,6 +32,8 @@ def check(command: Command) -> None:
         raise UsageError(
             "stdout must carry one thing, got --json and -o -; write the result to a file for --json."
         )
+    if not hasattr(command.options, "codec"):
+        raise UsageError(f"{command.verb} writes a page, got -o -; name a file.")
     if command.options.codec:
         raise UsageError("y4m has no codec, got --codec with -o -; leave it out, or name a file.")
 

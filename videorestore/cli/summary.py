@@ -29,7 +29,11 @@ def summary(verb: str, record: Record, *, verbose: int = 0) -> str:
     if record.get("dry_run"):
         lines = _plan(record)
     else:
-        tellers: dict[str, Callable[[Record, int], list[str]]] = {"inspect": _inspect, "compare": _compare}
+        tellers: dict[str, Callable[[Record, int], list[str]]] = {
+            "inspect": _inspect,
+            "compare": _compare,
+            "preview": _preview,
+        }
         lines = tellers.get(verb, _written)(record, verbose)
     return "\n".join(lines) + "\n"
 
@@ -120,6 +124,16 @@ def _steps(plan: Any) -> list[str]:
         return plan.splitlines()
     return [
         step if isinstance(step, str) else ", ".join(f"{k} {v}" for k, v in step.items()) for step in plan
+    ]
+
+
+def _preview(record: Record, verbose: int) -> list[str]:
+    places = ", ".join(
+        f"frame {place['frame']} (noise sd {place['noise_sd']:.3g})" for place in record["places"]
+    )
+    return [
+        f"{record.get('output')}: {counted(len(record['settings']), 'setting')} side by side at {places}",
+        f"  took       {spell(record.get('elapsed_s', 0))}",
     ]
 
 

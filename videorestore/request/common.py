@@ -19,16 +19,9 @@ STRENGTH = Number(low=0, high=10, metavar="FACTOR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """Which part of the input is read, and how; the page; what all verbs but ``compare`` take."""
+class Opening:
+    """How the input is opened, and whether what is there may be overwritten."""
 
-    span: Span | None = option(
-        None,
-        span(),
-        "only the frames A up to but not including B, or times: 12.5s:20s, 00:01:00:00:02:00",
-        group="input",
-        keyword="range",
-    )
     stream: int | None = option(
         None,
         Whole(low=0, high=10_000, metavar="N"),
@@ -38,20 +31,33 @@ class Reading:
     input_fps: Fraction | None = option(
         None, rate(), "frame rate of a folder or an array, which have none (25)", group="input"
     )
-    report: str | None = option(
-        None,
-        File(metavar="FILE.html"),
-        "a self-contained page that shows what was found and done",
-        group="output",
-        path="written",
-        pixels=False,
-    )
     overwrite: bool = option(
         False,
         Flag(),
         "overwrite; what exists already is refused otherwise",
         group="output",
         short="-y",
+        pixels=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Opening):
+    """Which part of the input is read; the page."""
+
+    span: Span | None = option(
+        None,
+        span(),
+        "only the frames A up to but not including B, or times: 12.5s:20s, 00:01:00:00:02:00",
+        group="input",
+        keyword="range",
+    )
+    report: str | None = option(
+        None,
+        File(metavar="FILE.html"),
+        "a self-contained page that shows what was found and done",
+        group="output",
+        path="written",
         pixels=False,
     )
 

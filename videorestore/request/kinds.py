@@ -180,6 +180,17 @@ def memory() -> Spelled:
     return Spelled(metavar="4G", parse=notation.parse_memory, convert=lambda value: _whole(value, 1, 2**63))
 
 
+def several(kind: Kind, metavar: str) -> Spelled:
+    """One or more values of a kind, with commas between them."""
+    return Spelled(
+        metavar=metavar,
+        parse=lambda text: tuple(kind.read(part.strip()) for part in text.split(",")),
+        convert=lambda value: tuple(
+            kind.read(part) for part in (value if isinstance(value, (list, tuple)) else [value])
+        ),
+    )
+
+
 def _whole(value: Any, low: int, high: int) -> int:
     number = -1
     if isinstance(value, str):

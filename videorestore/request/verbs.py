@@ -7,9 +7,20 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.errors import InputError
-from videorestore.request.common import Common, Reading, Switch, noise_options
+from videorestore.request.common import STRENGTH, Common, Opening, Quality, Reading, Switch, noise_options
 from videorestore.request.declare import TABLE, option, verb
-from videorestore.request.kinds import File, Flag, Number, Whole, frames, insertions, rate, ratio, words
+from videorestore.request.kinds import (
+    File,
+    Flag,
+    Number,
+    Whole,
+    frames,
+    insertions,
+    rate,
+    ratio,
+    several,
+    words,
+)
 from videorestore.request.values import Insertion, Span
 
 _WRITES = "INPUT -o OUTPUT"
@@ -299,6 +310,40 @@ class ReorderOptions(Common):
         Whole(low=0, high=10**9, metavar="N"),
         "which end is the start: the one nearer to frame N (an order is known only up to reversal)",
         group="order",
+    )
+
+
+@verb(
+    "preview",
+    summary="a page with a few places under several settings, before the whole is run",
+    description="Denoise a few places of the clip with several settings and show them side by side in true pixels.",
+    synopsis="INPUT -o PAGE.html",
+    examples=(
+        ("videorestore preview film.mp4 -o look.html", "fast and default beside what is there"),
+        (
+            "videorestore preview film.mp4 -o look.html --at 12.5s,40s --strength .5,1,1.5",
+            "these places, three strengths",
+        ),
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewOptions(Opening):
+    """``at`` is None where the program chooses the places."""
+
+    at: tuple[int | Span, ...] | None = option(
+        None,
+        frames(),
+        "frames or times to show, 12.5s,40s or 7,50; auto (default) takes three",
+        group="preview",
+    )
+    quality: tuple[Quality, ...] = option(
+        ("fast", "default"),
+        several(words("fast", "default", "best"), "fast,default,best"),
+        "which qualities to show (fast,default)",
+        group="preview",
+    )
+    strength: tuple[float, ...] = option(
+        (1.0,), several(STRENGTH, "1,..."), "which strengths to show (1)", group="preview"
     )
 
 

@@ -109,6 +109,11 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
         report = import_module(f"videorestore.verbs.{verb}").report
         record, losses = report(source, options, progress)
         outcome = Outcome(record=record, losses=tuple(losses))
+    elif verb == "preview":
+        if output is None:
+            raise InputError("preview writes a page, OUTPUT must be given; name a file that ends in .html.")
+        record, losses = import_module("videorestore.verbs.preview").report(source, output, options, progress)
+        outcome = Outcome(record=record, losses=tuple(losses))
     else:
         plan: Plan = import_module(f"videorestore.verbs.{verb}").plan
         # One job is one core: without a number all threads of all libraries help.
