@@ -33,15 +33,9 @@ _WRITES = "INPUT -o OUTPUT"
     "A clip with nothing wrong comes out as it is. The record says for every frame what was done.",
     synopsis=_WRITES,
     examples=(
-        (
-            "videorestore restore film.mp4 -o film.restored.mkv --report film.html",
-            "restore, with a page to look at",
-        ),
+        ("videorestore restore film.mp4 -o film.mkv --report film.html", "restore, with a page to look at"),
         ("videorestore restore film.mp4 -o out.mkv --dry-run", "only say what would be done"),
-        (
-            "videorestore restore phone.mov -o smooth.mp4 --fps 60 --mend off",
-            "denoise, fill and raise the rate",
-        ),
+        ("videorestore restore phone.mov -o smooth.mp4 --fps 60 --mend off", "also raise the rate"),
     ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +177,7 @@ class FillOptions(Common):
     synopsis=_WRITES,
     examples=(
         ("videorestore inpaint in.mkv -o out.mkv --mask logo.png", "white is missing, in every frame"),
-        (
-            "videorestore inpaint film.mp4 -o clean.mkv --mask auto",
-            "find dust and scratches, and mend them",
-        ),
+        ("videorestore inpaint film.mp4 -o clean.mkv --mask auto", "find dust and scratches, mend them"),
         (
             "videorestore inpaint turn/ -o whole/ --loose found/ --placement mh",
             "place torn frames, and complete them",
