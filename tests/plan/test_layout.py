@@ -1,12 +1,15 @@
 """Pieces fit into the memory that they may take."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from videorestore.make.cost import SURROUNDINGS
+from videorestore.make.tiles import overlap
 from videorestore.make.window import portions
-from videorestore.plan.layout import curve_layout, motion_layout
+from videorestore.plan.layout import DENOISING, SIDES, curve_layout, motion_layout, part_pixels
 from videorestore.plan.timeline import by_factor
 
 
@@ -20,14 +23,30 @@ def test_a_piece_keeps_to_its_budget_where_it_can(size, making):
             assert layout.piece_bytes(layout.core + 12) <= budget
 
 
-def test_more_memory_never_makes_shorter_pieces():
-    cores = [
-        motion_layout(
-            1080, 1920, halo=11, budget=b << 30, quality="default", denoising=True, making=False
-        ).core
+def work(layout, size, halo):
+    """Pixels of all parts of all frames that are read, over those that are made."""
+    return overlap(*size, layout.side) * (1 + 2 * SURROUNDINGS * halo / layout.core)
+
+
+@pytest.mark.parametrize("size", [(480, 640), (720, 1280), (1080, 1920), (2160, 3840)])
+def test_more_memory_is_never_more_work(size):
+    works = [
+        work(motion_layout(*size, halo=10, budget=b << 30, quality="default", denoising=True), size, 10)
         for b in (2, 4, 8, 16, 32)
     ]
-    assert max(cores) == 48 and cores[0] < 24 <= cores[1]
+    assert all(more <= 1.06 * less for less, more in zip(works, works[1:]))
+    assert works[-1] < 1.4 and (size == (2160, 3840) or works[1] < 1.5)
+
+
+def test_no_side_and_length_of_pieces_that_fit_are_less_work():
+    size, budget, halo = (1080, 1920), 4 << 30, 10
+    layout = motion_layout(*size, halo=halo, budget=budget, quality="default", denoising=True)
+    for side in SIDES:
+        part = DENOISING["default"] * part_pixels(*size, side)
+        core = min(48, (budget - layout.fixed) // part - 2 * halo)
+        if core >= 4:
+            other = replace(layout, side=side, core=core)
+            assert work(layout, size, halo) <= work(other, size, halo)
 
 
 def test_two_hundred_frames_of_vga_on_a_curve_are_one_piece_within_a_gigabyte():

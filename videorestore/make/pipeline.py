@@ -49,7 +49,7 @@ STEADY = (1.0, 0.0)
 BRIEF = "the shot is too short for a fit: left as it is"
 
 CONTEXT = 2
-"""Frames on each side that a trajectory runs through."""
+"""Frames on each side of a piece that the trajectories of new frames run through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,10 +172,11 @@ class Restoration:
         if not window.numbers:
             yield from self._without_support(source, piece, slots)
             return
+        around = CONTEXT if self._makes_new(slots) else 0
         with pulse.part(searched, mended):
-            self._mend(window, engine, piece)
+            self._mend(window, engine, piece, around)
         with pulse.part(mended, denoised):
-            self._denoise(window, engine, piece)
+            self._denoise(window, engine, piece, around)
         for k, made in enumerate(self._deliver(source, window, engine, piece, slots), 1):
             pulse.at(denoised + (1.0 - denoised) * k / len(slots))
             yield made
@@ -243,12 +244,12 @@ class Restoration:
         high = min(len(window.numbers), window.position(piece.stop) + margin)
         return low, high
 
-    def _mend(self, window: Window, engine: Engine, piece: Piece) -> None:
+    def _mend(self, window: Window, engine: Engine, piece: Piece, around: int) -> None:
         if window.masks is None or not window.masks.any():
             window.masks = None
             return
         reach = engine.denoise_reach if window.noise is not None else 0
-        low, high = self._core(window, piece, CONTEXT + reach)
+        low, high = self._core(window, piece, around + reach)
         if isinstance(window.pixels, Spool):
             assert self.scratch is not None
             window.pixels, window.sd = mend_on_disk(
@@ -260,10 +261,10 @@ class Restoration:
         window.sd = np.zeros_like(window.pixels)
         window.sd[low:high] = sd
 
-    def _denoise(self, window: Window, engine: Engine, piece: Piece) -> None:
+    def _denoise(self, window: Window, engine: Engine, piece: Piece, around: int) -> None:
         if window.noise is None:
             return
-        low, high = self._core(window, piece, CONTEXT)
+        low, high = self._core(window, piece, around)
         if isinstance(window.pixels, (Spool, Patched)):
             window.pixels, window.sd, window.x = self._denoise_on_disk(window, engine, low, high)
             return

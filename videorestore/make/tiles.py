@@ -12,10 +12,9 @@ from videorestore import pulse
 from videorestore.clip import FloatArray
 
 SIDE = 512
-SMALL_SIDE = 256
-MARGIN = 48
-RAMP = 24
-"""Side of a part (and where memory is short), what it sees around itself, and over how many pixels neighbouring
+MARGIN = 32
+RAMP = 16
+"""Usual side of a part, what it sees around itself, and over how many pixels to each side of their border neighbouring
 parts fade into each other."""
 
 
@@ -40,9 +39,14 @@ def spans(length: int, side: int = SIDE) -> Iterator[Span]:
         yield Span(start=low, stop=high, weights=np.minimum(rise, fall))
 
 
+def is_cut(height: int, width: int, side: int = SIDE) -> bool:
+    """Whether a picture of this size is done in more than one part."""
+    return height > side + 2 * MARGIN or width > side + 2 * MARGIN
+
+
 def overlap(height: int, width: int, side: int = SIDE) -> float:
     """Pixels of all parts together over those of the frame."""
-    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN:
+    if not is_cut(height, width, side):
         return 1.0
     sums = [sum(s.stop - s.start for s in spans(length, side)) for length in (height, width)]
     return sums[0] * sums[1] / (height * width)
@@ -67,7 +71,7 @@ def by_parts(
         Where to put mean and sd.
     """
     height, width = frames.shape[1:3]
-    if height <= side + 2 * MARGIN and width <= side + 2 * MARGIN and out is None:
+    if not is_cut(height, width, side) and out is None:
         return engine(frames[:])
     mean = np.zeros((count, *frames.shape[1:]), np.float32) if out is None else out
     sd = np.zeros((count, *frames.shape[1:]), np.float32) if out_sd is None else out_sd

@@ -66,13 +66,13 @@ def assemble(
         masks = steps.masks or NanMasks()
         steps = replace(steps, masks=masks, missing=steps.missing | empty, untouched=steps.untouched - empty)
     engine = MotionEngine(options.quality)
-    halo = CONTEXT
+    making = any(s.source is None or s.source in steps.missing for s in steps.slots)
+    halo = CONTEXT if making else 0
     if steps.denoises:
         halo += engine.denoise_reach
     if steps.masks is not None:
         halo += min(engine.inpaint_reach, steps.masks.reach)
     size = (source.height, source.width)
-    making = any(s.source is None or s.source in steps.missing for s in steps.slots)
     planned = partial(
         motion_layout,
         *size,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.masks import STRIP, STRIP_MARGIN
-from videorestore.make.tiles import MARGIN, SIDE, SMALL_SIDE
+from videorestore.make.tiles import SIDE, is_cut, overlap, spans
 from videorestore.request import Quality
 
 BASE = 300 << 20
@@ -48,7 +49,13 @@ COPYING_CORE = 4000
 """Most frames that a piece makes."""
 
 ENOUGH = 24
-"""A piece of so many frames is worth keeping in memory; below, the surroundings cost more than a disk does."""
+"""In pieces of fewer frames than half of this, most of what is read are surroundings."""
+
+SIDES = (768, 640, SIDE, 384, 320, 256)
+"""Sides of parts that are weighed against the length of pieces: both overlap, and both take memory."""
+
+DISK = 1.05
+"""Cost of frames on disk, as a factor on the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +87,10 @@ class Layout:
 
 def part_pixels(height: int, width: int, side: int) -> int:
     """Pixels of the largest part of a picture."""
-    whole = side + 2 * MARGIN
-    if height <= whole and width <= whole:
+    if not is_cut(height, width, side):
         return height * width
-    return min(height, whole) * min(width, whole)
+    tallest, widest = (max(s.stop - s.start for s in spans(length, side)) for length in (height, width))
+    return tallest * widest
 
 
 def motion_layout(
@@ -113,22 +120,29 @@ def motion_layout(
         Whole frames are made.
     """
     pixels = height * width
-    choices = []
-    for side, on_disk in ((SIDE, False), (SIDE, True), (SMALL_SIDE, False), (SMALL_SIDE, True)):
-        strip = height * min(width, STRIP + 2 * STRIP_MARGIN) if on_disk else pixels
-        besides = max(MAKING * pixels if making else 0, DETECTING * strip if mending else 0)
-        fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
-        part = part_pixels(height, width, side)
-        work = DENOISING[quality] * part if denoising else 0
-        if mending and on_disk:
-            work = max(work, MENDING_PART * part, 12 * strip)
-        held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-        per_frame = work + held * pixels
-        core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
-        choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
-        if core >= ENOUGH and choices[-1].piece_bytes(core + 2 * halo) <= budget:
-            return choices[-1]
-    return max(choices, key=lambda layout: (layout.core, -layout.piece_bytes(layout.core + 2 * halo)))
+    choices: list[Layout] = []
+    for side in SIDES:
+        for on_disk in (False, True):
+            strip = height * min(width, STRIP + 2 * STRIP_MARGIN) if on_disk else pixels
+            besides = max(MAKING * pixels if making else 0, DETECTING * strip if mending else 0)
+            fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
+            part = part_pixels(height, width, side)
+            work = DENOISING[quality] * part if denoising else 0
+            if mending and on_disk:
+                work = max(work, MENDING_PART * part, 12 * strip)
+            held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+            per_frame = work + held * pixels
+            core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
+            choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
+
+    def order(layout: Layout) -> tuple[bool, float]:
+        """What fits comes first, then what is the least work: overlaps of parts and of pieces, and the disk."""
+        parts = overlap(height, width, layout.side) if denoising else 1.0
+        pieces = (layout.core + 2 * SURROUNDINGS * halo) / layout.core
+        cost = parts * pieces * (DISK if layout.on_disk else 1.0)
+        return layout.piece_bytes(layout.core + 2 * halo) > budget, cost
+
+    return min(choices, key=order)
 
 
 def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:
