@@ -137,7 +137,7 @@ def run(verb: str, clip: Path, *options: str) -> dict[str, Any]:
         "cpu_s": round(cpu, 2),
         "peak_mb": round(watch.peak / MB),
         "disk_mb": round(watch.disk / MB, 1),
-        "changed": sum(f["origin"] != "kept" for f in frames),
+        "changed": sum(f["origin"] not in ("kept", "recoded") for f in frames),
         "record": record,
     }
 

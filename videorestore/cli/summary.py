@@ -12,7 +12,7 @@ from videorestore.report.words import HARDLY_SEEN, counted, frames_in_words, noi
 
 Record = dict[str, Any]
 
-_ORIGINS = ("kept", "denoised", "mended", "filled", "interpolated")
+_ORIGINS = ("kept", "recoded", "denoised", "mended", "filled", "interpolated")
 
 
 def summary(verb: str, record: Record, *, verbose: int = 0) -> str:

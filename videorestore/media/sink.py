@@ -174,6 +174,7 @@ def join_segments(
     streams_from: str | None = None,
     span: Span | None = None,
     folder: str | None = None,
+    copied: str | None = None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join segments into OUTPUT without encoding again, verify it, give it its name.
 
@@ -186,6 +187,8 @@ def join_segments(
         As for `open_sink`, and the same as for the segments.
     folder : str, optional
         A folder of ours beside ``output`` to write in; one is made and removed without it.
+    copied : str, optional
+        A file that holds all that the segments do, which becomes OUTPUT as it is instead.
 
     Returns
     -------
@@ -194,7 +197,14 @@ def join_segments(
     if folder is None:
         with part_folder(output) as own:
             return join_segments(
-                segments, output, shape, options, streams_from=streams_from, span=span, folder=own
+                segments,
+                output,
+                shape,
+                options,
+                streams_from=streams_from,
+                span=span,
+                folder=own,
+                copied=copied,
             )
     options = options or SinkOptions()
     loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
@@ -206,7 +216,11 @@ def join_segments(
     part = os.path.join(folder, f"whole{kind.suffix}")
     _remove(part)
     try:
-        if kind.video:
+        if copied is not None:
+            shutil.copyfile(copied, part)
+            _sync(part)
+            losses, notes = [], ["nothing had to be done: the file was copied as it is"]
+        elif kind.video:
             _join_video(loaded, part, kind, shape, streams_from, span, losses, notes)
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ORIGINS = ("kept", "denoised", "interpolated", "mended", "filled")
+ORIGINS = ("kept", "recoded", "denoised", "interpolated", "mended", "filled")
 """Of a result, the rarer and graver the later."""
 
 STATES = ("good", "repeated", "dropped", "damaged", "black", "missing", "corrupt")

@@ -262,7 +262,7 @@ class PageBuilder:
 
 
 def _special(origin: str) -> bool:
-    return origin not in ("kept", "denoised", "good")
+    return origin not in ("kept", "recoded", "denoised", "good")
 
 
 def _flat(sd: NDArray[Any]) -> Map:

@@ -90,7 +90,8 @@ def sentence(record: Record) -> str:
     if record.get("order"):
         parts.append("the frames put in order")
     if not parts:
-        parts = ["nothing had to be done, every frame is as it was"]
+        anew = " but for its coding" if counts["recoded"] else ""
+        parts = [f"nothing had to be done, every frame is as it was{anew}"]
     elif counts["kept"]:
         parts.append(f"{counted(counts['kept'], 'frame')} kept to the bit")
     refused = len(record.get("refused") or [])
@@ -118,7 +119,7 @@ def tiles(record: Record) -> list[Tile]:
     found: list[Tile] = []
     frames = record.get("frames") or []
     counts = Counter(fact.get("origin") for fact in frames)
-    made = sum(number for origin, number in counts.items() if origin not in ("kept", None))
+    made = sum(number for origin, number in counts.items() if origin not in ("kept", "recoded", None))
     if frames:
         found.append(("frames", f"{len(frames)}", f"{made} changed or made" if made else "all as they were"))
     elif record.get("n_frames") is not None:

@@ -38,6 +38,7 @@ from videorestore.report.record import RecordBuilder
 from videorestore.request import Common
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
+from videorestore.run.coded import name_recoded, unchanged
 from videorestore.run.identity import describe, input_prints
 from videorestore.run.page import write_page
 from videorestore.run.sdmaps import check_sd, join_sd
@@ -232,6 +233,7 @@ def _file_to_file(
             work = plan(opened, options, _share(options), progress)
             check_memory(work, options)
             return _dry(verb, work, output, options, started)
+        facts = opened.facts()
         folder = WorkFolder(output)
         description = describe(verb, source, options, __version__)
         state = folder.open(description, resume=options.resume)
@@ -279,6 +281,9 @@ def _file_to_file(
             raise
     _check_unchanged(source, options, description, folder)
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
+    plain = options.stream is None and options.input_fps is None
+    same = plain and unchanged(source, output, sink_options, work, notes, facts)
+    coded = () if same else name_recoded(output, sink_options, work, notes)
     builder = _builder(verb, work, started)
     for note in notes:
         builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
@@ -296,7 +301,9 @@ def _file_to_file(
             streams_from=work.shape.info.path,
             span=work.span,
             folder=str(folder.path),
+            copied=source if same else None,
         )
+        remarks = (*remarks, *coded)
     except OutputExistsError:
         # The result has found another name.
         folder.remove()

@@ -1,0 +1,54 @@
+"""``kept`` means identical samples in the written file: the file is copied, or the word is another."""
+
+import filecmp
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import videorestore as vr
+from tests.verbs.test_verbs import drifting
+from videorestore.clip import Clip, ClipInfo, PixelFormat
+from videorestore.media import SinkOptions, write
+
+
+@pytest.fixture
+def film(tmp_path):
+    """A clean clip as H.264 in Matroska."""
+    frames = drifting(n=10, height=48, width=64)
+    info = ClipInfo(format=PixelFormat(model="rgb"), fps=Fraction(25))
+    step = Fraction(1, 25)
+    clip = Clip(frames=frames, times=tuple(k * step for k in range(10)), durations=(step,) * 10, info=info)
+    path = tmp_path / "film.mkv"
+    write(clip, str(path), SinkOptions(codec="h264"))
+    return path
+
+
+def origins(record):
+    return {frame["origin"] for frame in record["frames"]}
+
+
+OPTIONS = {"denoise": "off", "deflicker": "off", "model": "motion", "jobs": 1}
+
+
+def test_where_nothing_is_to_do_the_file_is_copied(film, tmp_path):
+    output = tmp_path / "out.mkv"
+    record = vr.restore(film, str(output), **OPTIONS).record
+    assert origins(record) == {"kept"} and filecmp.cmp(film, output, shallow=False)
+    assert any("copied as it is" in note for note in record["notes"])
+
+
+@pytest.mark.parametrize("more", [{"crf": 20}, {"range": "2:8"}])
+def test_frames_that_a_codec_changed_are_not_called_kept(film, tmp_path, more):
+    output = tmp_path / "out.mkv"
+    record = vr.restore(film, str(output), **OPTIONS, **more).record
+    assert origins(record) == {"recoded"}
+    assert any("coded anew (libx264, crf" in note for note in record["notes"])
+
+
+def test_frames_in_a_lossless_file_are_kept(film, tmp_path):
+    output = tmp_path / "out.mkv"
+    record = vr.fill(film, str(output), missing="4", model="motion", codec="ffv1", jobs=1).record
+    assert origins(record) == {"kept", "filled"}
+    before, after = vr.read(film).frames, vr.read(output).frames
+    assert all(np.array_equal(before[k], after[k]) for k in range(10) if k != 4)
