@@ -29,7 +29,7 @@ def covered(points: np.ndarray, line: np.ndarray, radius: float) -> float:
 
 def main() -> float:
     """Fit, and check the band on points that the fit has not seen; returns the share covered."""
-    model = vr.ElectroGP(random_state=0).fit(spiral(100, seed=1))
+    model = vr.ElectroGP(random_state=0).fit(spiral(300, seed=1))
     radius, _, line = model.band(0.95)
     share = covered(spiral(3000, seed=2), line, radius)
     print(f"latent positions: {model.embedding_.min():.3f} to {model.embedding_.max():.3f}")

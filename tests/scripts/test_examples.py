@@ -18,7 +18,7 @@ def example(name: str) -> ModuleType:
 
 
 def test_spiral() -> None:
-    assert 0.88 < example("spiral").main() < 0.99
+    assert 0.935 < example("spiral").main() < 0.97
 
 
 def test_turntable() -> None:
