@@ -1,0 +1,50 @@
+"""Tables of the benchmarks come into the documents at their places, and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from bench_parts import tables
+
+PAGE = """# Title
+
+<!-- bench scale.costs -->
+old
+<!-- end -->
+kept
+<!-- bench natural.denoising.clips -->
+<!-- end -->
+"""
+
+
+def test_rows_and_nested_results_are_tables():
+    assert (
+        tables.table([{"a": 1.23456, "b": "x"}, {"a": 2}]) == "| a | b |\n|---|---|\n| 1.23 | x |\n| 2 |  |"
+    )
+    rows = tables.rows_of({"help": {"ms": {"wall": 30.0, "cpu": 20.0}}, "limit": 5})
+    assert rows == [{"what": "help", "ms wall": 30.0, "ms cpu": 20.0}, {"what": "limit", "value": 5}]
+
+
+def test_only_places_of_what_was_measured_are_written(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    written = tables.write("scale", {"costs": [{"fast": 1.0}]}, [page], "Measured today.")
+    text = page.read_text(encoding="utf-8")
+    assert written == ["scale.costs"] and "old" not in text and "\nkept\n" in text
+    assert "<!-- bench scale.costs -->\n| fast |\n|---|\n| 1 |\n\nMeasured today.\n<!-- end -->" in text
+    assert text.endswith("<!-- bench natural.denoising.clips -->\n<!-- end -->\n")
+    # Written again it is the same, and deeper keys are followed.
+    assert tables.write("scale", {"costs": [{"fast": 1.0}]}, [page], "Measured today.") == ["scale.costs"]
+    assert page.read_text(encoding="utf-8") == text
+    assert tables.write("natural", {"denoising": {"clips": [{"psnr": 30.5}]}}, [page], "Now.") == [
+        "natural.denoising.clips"
+    ]
+
+
+def test_the_line_below_says_when_and_on_what(tmp_path):
+    machine = {"cores": 2, "processor": "x86_64", "system": "Linux", "python": "3.11.7"}
+    said = tables.source(machine, "2026-11-17", tmp_path)
+    assert said == "Measured 2026-11-17, no commit known, 2 cores (x86_64), Linux, Python 3.11.7."
