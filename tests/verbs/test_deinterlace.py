@@ -127,3 +127,35 @@ def test_a_file_keeps_sound_shape_and_duration(tmp_path) -> None:
     frames = vr.read(output).frames
     before = vr.read(source).frames
     assert np.array_equal(frames[0][1::2], before[0][1::2]) and np.array_equal(frames[1][::2], before[0][::2])
+
+
+def noisy_tape(pictures: np.ndarray, sd: float) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    frames = interlaced(pictures, 0).astype(np.float32)
+    return np.clip(np.rint(frames + rng.normal(0, sd, frames.shape)), 0, 255).astype(np.uint8)
+
+
+def test_denoising_leaves_interlaced_video_interlaced() -> None:
+    pictures = scene(32)
+    clean, noisy = interlaced(pictures, 0), noisy_tape(pictures, 12)
+    done = vr.denoise(noisy, sigma=12, quality="fast", model="motion")
+    assert done.record["fields"]["kind"] == "interlaced"
+    assert done.clip.info.extra["field_order"] == "tff"
+    assert done.clip.frames.shape == noisy.shape
+    assert psnr(done.clip.frames, clean) > psnr(noisy, clean) + 3
+
+
+def test_restore_makes_clean_whole_frames_of_noisy_fields() -> None:
+    pictures = scene(32)
+    noisy = noisy_tape(pictures, 12)
+    done = vr.restore(noisy, quality="fast", mend="off", deflicker="off", model="motion", input_fps=25)
+    assert len(done.clip) == 32 and done.clip.info.fps == 50
+    alone = vr.deinterlace(noisy, quality="fast", order="tff")
+    assert psnr(done.clip.frames[4:-4], pictures[4:-4]) > psnr(alone.clip.frames[4:-4], pictures[4:-4]) + 2
+    kept = vr.restore(noisy, quality="fast", mend="off", deflicker="off", model="motion", deinterlace="off")
+    assert kept.clip.frames.shape == noisy.shape
+
+
+def test_upsample_says_what_to_do_first() -> None:
+    with pytest.raises(vr.VideoRestoreError, match="deinterlace first"):
+        vr.upsample(interlaced(scene(20), 0), factor=2)

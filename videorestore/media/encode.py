@@ -67,6 +67,8 @@ _SCALE_NAMES = {
 }
 # Encoders that refuse an odd width or height where chroma is subsampled along it.
 _EVEN_ONLY = ("libx264", "libx265", "prores_ks", "libxvid", "mpeg4", "mjpeg")
+# Encoders that code the fields of interlaced frames apart.
+_INTERLACED = ("libx264", "mpeg2video", "mpeg4", "prores_ks")
 _LOSSLESS = ("ffv1", "huffyuv", "ffvhuff", "utvideo", "png", "rawvideo", "magicyuv", "qtrle")
 
 
@@ -293,6 +295,11 @@ def plan_encoding(
     filters = _filters(info, piped, reached, target, height, width)
     mastering, light = info.extra.get("mastering_display"), info.extra.get("content_light")
     arguments = _arguments(encoder, reached, options, height, width, _hdr(encoder, mastering, light))
+    if info.extra.get("field_order") in ("tff", "bff") and encoder in _INTERLACED:
+        own_flags = "+cgop" if "+cgop" in arguments else ""
+        arguments = ["-flags", f"{own_flags}+ildct+ilme"] + [
+            word for k, word in enumerate(arguments) if not own_flags or k not in _flag_places(arguments)
+        ]
     if (mastering or light) and encoder not in ("libx264", "libx265"):
         notes.append(f"the HDR mastering data are not written with {encoder}; h264 and hevc keep them")
     if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):
@@ -310,6 +317,12 @@ def plan_encoding(
         notes=tuple(notes),
         losses=tuple(losses),
     )
+
+
+def _flag_places(arguments: list[str]) -> tuple[int, int]:
+    """Where our own ``-flags +cgop`` stands."""
+    place = arguments.index("+cgop")
+    return place - 1, place
 
 
 def _format_notes(
@@ -358,6 +371,9 @@ def _filters(
         labels.append(f"color_primaries={info.primaries}")
     if info.transfer != "unknown":
         labels.append(f"color_trc={info.transfer}")
+    order = info.extra.get("field_order")
+    if order is not None:
+        labels.append(f"field_mode={'prog' if order == 'progressive' else order}")
     if labels:
         chain.append("setparams=" + ":".join(labels))
     chain.append(f"setsar={info.sar.numerator}/{info.sar.denominator}:max=65535")

@@ -60,6 +60,13 @@ class RestoreOptions(Common):
         "regenerate damaged pixels: dust, scratches, dropouts",
         group="steps",
     )
+    deinterlace: Literal["auto", "off", "field", "frame"] = option(
+        "auto",
+        words("auto", "off", "field", "frame"),
+        "interlaced video: its fields are restored each for itself, then a frame is made of every field (auto, field) or "
+        "of the two fields of each frame; off leaves it interlaced",
+        group="steps",
+    )
     deflicker: Literal["auto", "off"] = option(
         "auto",
         words("auto", "off"),

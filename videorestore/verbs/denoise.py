@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from videorestore.fields.split import FieldView
+from videorestore.make.interlaced import FieldWise
 from videorestore.make.pipeline import Restoration, Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
+from videorestore.plan.interlaced import field_wise, surely_interlaced
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.scan import scan
 from videorestore.request.verbs import DenoiseOptions
 
 
-def plan(source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent) -> Restoration:
+def plan(
+    source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent
+) -> Restoration | FieldWise:
     """Plan ``denoise``: noise level, model, pieces."""
     found = scan(source, options.span, progress)
+    if surely_interlaced(source, found):
+        inner = plan(FieldView(source, 0), options, budget, progress)
+        assert isinstance(inner, Restoration)
+        return field_wise(source, found, inner)
     # Whoever asks for it wants the noise removed that a codec hid, too.
     noises = tuple(n.stated(options.sigma).to_remove() for n in found.noises)
     lost = found.lost

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from videorestore.errors import InputError
+from videorestore.fields.split import FieldView
+from videorestore.make.interlaced import FieldWise, Interlaced
 from videorestore.make.masks import MaskSource
 from videorestore.make.pipeline import Restoration, Steps
 from videorestore.make.work import Progress, silent
@@ -16,6 +19,7 @@ from videorestore.plan.choose import Job, choose
 from videorestore.plan.dirt import SearchedMasks, dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
+from videorestore.plan.interlaced import field_wise, surely_interlaced, whole_frames
 from videorestore.plan.moments import Place
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.review import AcceptedMasks, SparedMasks, Verdict
@@ -37,11 +41,15 @@ SHORTEST = 4
 """Frames that a trajectory runs through: a shorter shot is too short for a fit."""
 
 
-def plan(source: Source, options: RestoreOptions, budget: int, progress: Progress = silent) -> Restoration:
+def plan(
+    source: Source, options: RestoreOptions, budget: int, progress: Progress = silent
+) -> Restoration | FieldWise | Interlaced:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     check_raised(source.info.fps, options.fps)
     found = scan(source, options.span, progress)
-    notes: list[str] = []
+    if surely_interlaced(source, found):
+        return of_fields(source, found, options, budget, progress)
+    notes: list[str] = fields_left(source, found)
     accepted, rejected = verdicts(source, found, options)
     missing = frames_to_fill(found, options, notes)
     if accepted is not None and options.fill == "auto":
@@ -137,6 +145,37 @@ def lost_by_time(found: Scan, notes: list[str]) -> tuple[Place, ...]:
             "fill puts frames there"
         )
     return tuple(sure)
+
+
+def of_fields(
+    source: Source, found: Scan, options: RestoreOptions, budget: int, progress: Progress
+) -> FieldWise | Interlaced:
+    """Restore the fields of each parity for themselves, then make whole frames of them, or leave them interlaced."""
+    if options.factor is not None or options.fps is not None:
+        raise InputError(
+            "a higher frame rate needs whole pictures, found interlaced video; run videorestore deinterlace first."
+        )
+    view = FieldView(source, 0)
+    inner = plan(view, options, budget, progress)
+    if isinstance(inner, Restoration) and len(inner.steps.slots) != found.stop - found.start:
+        # Lost frames cannot be put between fields: they are left out.
+        inner = plan(view, replace(options, fill="off"), budget, progress)
+    assert isinstance(inner, Restoration)
+    if options.deinterlace == "off":
+        return field_wise(source, found, inner)
+    rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
+    judged = found.fields.settled()
+    return whole_frames("restore", source, found, judged, rate, options.quality, budget, inner)
+
+
+def fields_left(source: Source, found: Scan) -> list[str]:
+    """What is said of fields that restore leaves as they are."""
+    if found.fields.progressive or isinstance(source, FieldView):
+        return []
+    kind = found.fields.record()["kind"]
+    return [
+        f"fields: the clip is {kind}; run videorestore deinterlace first, it is not sure or not one kind throughout"
+    ]
 
 
 def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:

@@ -1,0 +1,256 @@
+"""One piece of interlaced video: its fields restored each for itself, then made whole, put together again, or woven back."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from videorestore.clip import FloatArray, Frame
+from videorestore.fields.complete import REACH, Field, complete
+from videorestore.fields.split import FieldView, joined, weave
+from videorestore.make.cost import COPYING, LOOKED_AT, LOOKING, STARTING
+from videorestore.make.pipeline import Restoration
+from videorestore.make.work import Made, Origin, Piece, Progress, Shot, silent
+from videorestore.media.outputs import OutputShape
+from videorestore.media.source import Source
+from videorestore.media.streams import Span
+from videorestore.request.common import Quality
+
+ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
+"""How often motion is sought."""
+
+COMPLETING = {"fast": 3.0, "default": 6.0, "best": 9.0}
+"""CPU seconds for a megapixel of a completed frame."""
+
+HALO = REACH + 1
+"""Frames around a piece that are read: six fields, as far as three rounds reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One frame of the output.
+
+    Attributes
+    ----------
+    time, duration : Fraction
+    top, bottom : int or None
+        Source frames whose fields it has; None for a field that is to be made.
+    """
+
+    time: Fraction
+    duration: Fraction
+    top: int | None
+    bottom: int | None
+
+    @property
+    def anchor(self) -> int:
+        """The first source frame that it is made of."""
+        return min(n for n in (self.top, self.bottom) if n is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interlaced:
+    """Fields made whole, as pieces. See `videorestore.make.work.Work`.
+
+    ``first`` is the parity of the first field of a frame, for each shot: 0 top, 1 bottom. ``inner`` restores the
+    fields of each parity before anything else is made of them; None takes them as they are.
+    """
+
+    verb: str
+    pieces: tuple[Piece, ...]
+    shape: OutputShape
+    outputs: tuple[Output, ...]
+    shots: tuple[Shot, ...]
+    first: tuple[int, ...]
+    quality: Quality
+    findings: dict[str, Any]
+    inner: Restoration | None = None
+    losses: tuple[str, ...] = ()
+    span: Span | None = None
+    piece_bytes: int = 0
+
+    def _first_output(self, number: int) -> int:
+        return bisect_left(self.outputs, number, key=lambda output: output.anchor)
+
+    def output_counts(self) -> list[int]:
+        """How many frames each piece gives."""
+        return [self._first_output(p.stop) - self._first_output(p.start) for p in self.pieces]
+
+    def seconds(self) -> float:
+        """Estimated CPU time in seconds."""
+        pixels = self.shape.height * self.shape.width
+        made = sum(o.top is None or o.bottom is None for o in self.outputs)
+        frames = sum(p.stop - p.start for p in self.pieces)
+        work = COMPLETING[self.quality] * made + COPYING * len(self.outputs)
+        if self.inner is not None:
+            return 2 * self.inner.seconds() + work * pixels / 1e6
+        return STARTING + LOOKING * frames * min(pixels, LOOKED_AT) / 1e6 + work * pixels / 1e6
+
+    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+        """The frames of one piece, in output order."""
+        outputs = self.outputs[self._first_output(piece.start) : self._first_output(piece.stop)]
+        frames = self._frames(source, piece)
+        made = self._completed(piece, frames, outputs)
+        for output in outputs:
+            if output.top is not None and output.bottom is not None:
+                frame = weave(frames[output.top], frames[output.bottom])
+                yield Made(frame=_timed(frame, output), origin="kept", source=output.anchor)
+                continue
+            frame, sd = next(made)
+            yield Made(frame=_timed(frame, output), origin="mended", source=output.anchor, sd_map=sd)
+
+    def _frames(self, source: Source, piece: Piece) -> dict[int, Frame]:
+        """The frames that a piece reads, restored field by field where that is asked for."""
+        if self.inner is None:
+            return {f.index: f for f in source.frames(piece.read_start, piece.read_stop)}
+        shot = next((a, b) for a, b in self.shots if a <= piece.start < b)
+        low, high = max(shot[0], piece.start - HALO), min(shot[1], piece.stop + HALO)
+        wider = replace(
+            piece,
+            start=low,
+            stop=high,
+            read_start=max(shot[0], piece.read_start - HALO),
+            read_stop=min(shot[1], piece.read_stop + HALO),
+        )
+        woven = restored_fields(self.inner, source, wider)
+        return {number: made.frame for number, made in zip(range(low, high), woven)}
+
+    def _completed(
+        self, piece: Piece, frames: dict[int, Frame], outputs: tuple[Output, ...]
+    ) -> Iterator[tuple[Frame, FloatArray]]:
+        """Frames whose missing lines are made, in output order, with their sd ``(h, w, c)``."""
+        wanted = [o for o in outputs if o.top is None or o.bottom is None]
+        if not wanted:
+            return
+        shot = next(k for k, (a, b) in enumerate(self.shots) if a <= piece.start < b)
+        lead = self.first[shot]
+        fields = []
+        for number in sorted(frames):
+            planes = tuple(_levels(p, frames[number]) for p in frames[number].planes)
+            fields += [Field(planes=planes, parity=lead), Field(planes=planes, parity=1 - lead)]
+        begin = min(frames)
+        places = [2 * (o.anchor - begin) + ((o.top is None) != bool(lead)) for o in wanted]
+        every = complete(fields, range(places[0], places[-1] + 1), rounds=ROUNDS[self.quality])
+        keep = set(places)
+        for place, (planes, sds) in zip(range(places[0], places[-1] + 1), every):
+            if place in keep:
+                like = frames[begin + place // 2]
+                yield _native(planes, like, fields[place].parity), _sd(sds, like)
+
+
+def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterator[Made]:
+    """Frames of a piece whose fields were restored each for itself, and woven again."""
+    pairs = zip(inner.make(FieldView(source, 0), piece), inner.make(FieldView(source, 1), piece), strict=True)
+    likes = source.frames(piece.start, piece.stop)
+    like = next(likes)
+    for top, bottom in pairs:
+        frame = joined(top.frame, bottom.frame, like)
+        changed: Origin = bottom.origin if top.origin == "kept" else top.origin
+        sd = None
+        if top.sd_map is not None or bottom.sd_map is not None:
+            maps = [
+                np.zeros((*like.planes[0].shape, 1), np.float32) if m is None else m
+                for m in (top.sd_map, bottom.sd_map)
+            ]
+            sd = np.empty((like.height, like.width, max(m.shape[2] for m in maps)), np.float32)
+            for parity, found in enumerate(maps):
+                sd[parity::2] = found[: sd[parity::2].shape[0]]
+        damage = tuple(
+            (kind, (x, 2 * y + parity, w, 2 * h - 1), probability)
+            for parity, made in enumerate((top, bottom))
+            for kind, (x, y, w, h), probability in made.damage
+        )
+        yield replace(
+            top,
+            frame=frame,
+            origin=changed,
+            sd_map=sd,
+            damage=damage,
+            notes=tuple(dict.fromkeys((*top.notes, *bottom.notes))),
+            doubtful=top.doubtful or bottom.doubtful,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldWise:
+    """A restoration of both fields of every frame, each for itself: what was interlaced stays so."""
+
+    inner: Restoration
+    shape: OutputShape
+    piece_bytes: int
+
+    @property
+    def verb(self) -> str:
+        """See `videorestore.make.work.Work`."""
+        return self.inner.verb
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """See `videorestore.make.work.Work`."""
+        return self.inner.pieces
+
+    @property
+    def findings(self) -> dict[str, Any]:
+        """See `videorestore.make.work.Work`."""
+        return self.inner.findings
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """See `videorestore.make.work.Work`."""
+        return self.inner.losses
+
+    @property
+    def span(self) -> Span | None:
+        """See `videorestore.make.work.Work`."""
+        return self.inner.span
+
+    def output_counts(self) -> list[int]:
+        """How many frames each piece gives."""
+        return self.inner.output_counts()
+
+    def seconds(self) -> float:
+        """Estimated CPU time in seconds."""
+        return 2 * self.inner.seconds()
+
+    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+        """The frames of one piece, in output order."""
+        return restored_fields(self.inner, source, piece)
+
+
+def _timed(frame: Frame, output: Output) -> Frame:
+    return frame.at(index=frame.index, time=output.time, duration=output.duration)
+
+
+def _levels(plane: Any, frame: Frame) -> FloatArray:
+    """Samples on the scale of 8 bits."""
+    return np.asarray(plane, np.float32) * np.float32(255.0 / _top(frame))
+
+
+def _top(frame: Frame) -> float:
+    depth = frame.format.depth
+    return 1.0 if depth == 32 else 255.0 * (1 << (depth - 8))
+
+
+def _native(planes: tuple[FloatArray, ...], like: Frame, parity: int) -> Frame:
+    """Completed planes in the samples of a frame, of which the lines of one field stay bit for bit."""
+    found = []
+    for plane, own in zip(planes, like.planes):
+        samples = plane * np.float32(_top(like) / 255.0)
+        if like.format.depth != 32:
+            samples = np.clip(np.rint(samples), 0, (1 << like.format.depth) - 1)
+        new = samples.astype(own.dtype)
+        new[parity::2] = own[parity::2]
+        found.append(new)
+    return replace(like, planes=tuple(found))
+
+
+def _sd(planes: tuple[FloatArray, ...], like: Frame) -> FloatArray:
+    """The sd of luma, or of each colour, for every pixel ``(h, w, c)``."""
+    if like.format.model == "yuv":
+        return np.repeat(planes[0][..., None], 3, axis=2)
+    return np.stack(planes[: like.format.colours], axis=2)

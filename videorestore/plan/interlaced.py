@@ -1,0 +1,180 @@
+"""What is made of fields, and when it is shown: planned shot by shot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+from videorestore.clip import ClipInfo
+from videorestore.detect.fields import Verdict
+from videorestore.fields.film import pictures
+from videorestore.fields.split import FieldView
+from videorestore.make.interlaced import HALO, FieldWise, Interlaced, Output
+from videorestore.make.pipeline import Restoration
+from videorestore.make.work import Piece, Shot, Slot
+from videorestore.media.outputs import OutputShape
+from videorestore.media.source import Source
+from videorestore.plan.assemble import decoding_losses, facts_of, span_of
+from videorestore.plan.layout import BASE, ENCODER, ENCODER_PIXEL
+from videorestore.plan.pieces import cut_pieces
+from videorestore.plan.scan import Scan
+from videorestore.plan.timeline import retimed
+from videorestore.request.common import Quality
+
+SURELY = 0.99
+"""Probability from which on a clip is treated as interlaced without being asked."""
+
+CORE = 24
+"""Most frames that a piece makes whole."""
+
+HELD, AT_HAND = 60, 1200
+"""Bytes for each pixel of each frame of a piece, and for those fields that are at hand."""
+
+
+def outputs_of(found: Scan, judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> tuple[Output, ...]:
+    """Every frame of the output; ``every`` field of an interlaced shot, or the first of each frame."""
+    outputs: list[Output] = []
+    times, durations = found.index.times, found.index.durations
+    for (start, stop), verdict in judged:
+        if verdict.kind == "telecined" and verdict.phases:
+            outputs += _film(found, verdict, start, stop)
+            continue
+        for n in range(start, stop):
+            if verdict.kind != "interlaced":
+                outputs.append(Output(time=times[n], duration=durations[n], top=n, bottom=n))
+                continue
+            lead = verdict.order != "bff"
+            length = durations[n] / 2 if every else durations[n]
+            for k in range(2 if every else 1):
+                top = lead == (k == 0)
+                outputs.append(
+                    Output(
+                        time=times[n] + k * length,
+                        duration=length,
+                        top=n if top else None,
+                        bottom=None if top else n,
+                    )
+                )
+    return tuple(outputs)
+
+
+def _film(found: Scan, verdict: Verdict, start: int, stop: int) -> list[Output]:
+    """The pictures of a telecined shot, evenly in time from its start on; the last stays until its end."""
+    way = verdict.way
+    films = pictures(way, verdict.phases, start)
+    times, durations = found.index.times, found.index.durations
+    end = times[stop - 1] + durations[stop - 1]
+    if not films:
+        return [Output(time=times[n], duration=durations[n], top=n, bottom=n) for n in range(start, stop)]
+    per_picture = Fraction(way.period, len(set(way.tops) | set(way.bottoms)) if way.period > 1 else 1)
+    step = per_picture * durations[start]
+    places: list[Fraction] = []
+    for picture in films:
+        shown = times[min(picture.top, picture.bottom)]
+        following = places[-1] + step if places else times[start]
+        # The grid of the film holds, unless edits have brought it out of step with the sound.
+        places.append(following if abs(shown - following) <= 2 * step or shown <= following else shown)
+    edges = [*places, max(end, places[-1] + step / 2)]
+    return [
+        Output(time=a, duration=b - a, top=p.top, bottom=p.bottom)
+        for p, a, b in zip(films, edges[:-1], edges[1:])
+    ]
+
+
+def _pieces(shots: tuple[Shot, ...], budget: int, height: int, width: int) -> tuple[tuple[Piece, ...], int]:
+    """Pieces, and the bytes that one of them takes."""
+    pixels = height * width
+    fixed = BASE + ENCODER + (ENCODER_PIXEL + AT_HAND) * pixels
+    core = int(max(4, min(CORE, (budget - fixed) // (HELD * pixels) - 2 * HALO)))
+    pieces = cut_pieces(shots, core=core, halo=HALO)
+    return pieces, fixed + HELD * pixels * max(p.read_stop - p.read_start for p in pieces)
+
+
+def _notes(judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> list[str]:
+    """The plan in words."""
+    frames: dict[str, int] = {}
+    for (a, b), verdict in judged:
+        frames[verdict.kind] = frames.get(verdict.kind, 0) + b - a
+    words = {
+        "interlaced": "a frame is made of every field"
+        if every
+        else "one frame is made of the two fields of each",
+        "telecined": "the film's own frames are put together again",
+        "progressive": "progressive, left as they are",
+    }
+    return [f"{count} {kind} frames: {words[kind]}" for kind, count in frames.items()]
+
+
+def flagged(info: ClipInfo, order: str) -> ClipInfo:
+    """The facts of a clip, flagged as ``progressive``, ``tff`` or ``bff``."""
+    return replace(info, extra={**info.extra, "interlaced": order != "progressive", "field_order": order})
+
+
+def surely_interlaced(source: Source, found: Scan) -> bool:
+    """Whether all of a clip is surely two fields a frame, in one order."""
+    whole = found.fields.whole
+    orders = {v.order for _, v in found.fields.shots if v.kind != "unknown"}
+    return (
+        not isinstance(source, FieldView)
+        and found.fields.kinds == {"interlaced"}
+        and len(orders) == 1
+        and whole.probability >= SURELY
+    )
+
+
+def whole_frames(
+    verb: str,
+    source: Source,
+    found: Scan,
+    judged: Sequence[tuple[Shot, Verdict]],
+    rate: Literal["field", "frame"],
+    quality: Quality,
+    budget: int,
+    inner: Restoration | None = None,
+) -> Interlaced:
+    """Plan progressive frames, of fields that ``inner`` restores first."""
+    every = rate == "field"
+    outputs = outputs_of(found, tuple(judged), every)
+    if found.start > 0:
+        origin = outputs[0].time
+        outputs = tuple(replace(o, time=o.time - origin) for o in outputs)
+    shots = found.shots
+    pieces, need = _pieces(shots, budget, source.height, source.width)
+    notes = _notes(tuple(judged), every)
+    findings = {**facts_of(found), "fields": found.fields.record(), "plan": notes}
+    if inner is not None:
+        shots, pieces = inner.shots, inner.pieces
+        need += 2 * inner.piece_bytes
+        findings |= inner.findings
+        findings["plan"] = [*notes, *inner.findings.get("plan", [])]
+    orders = [next(v.order for (a, b), v in judged if a <= start < b) for start, _ in shots]
+    slots = [
+        Slot(time=o.time, duration=o.duration, place=o.time, after=o.anchor, source=None) for o in outputs
+    ]
+    info = retimed(flagged(source.info, "progressive"), slots)
+    return Interlaced(
+        verb=verb,
+        pieces=pieces,
+        shape=OutputShape(
+            info=info, height=source.height, width=source.width, n_frames=len(outputs), fps=info.fps
+        ),
+        outputs=outputs,
+        shots=shots,
+        first=tuple(int(order == "bff") for order in orders),
+        quality=quality,
+        findings=findings,
+        inner=inner,
+        losses=decoding_losses(found),
+        span=span_of(found),
+        piece_bytes=need,
+    )
+
+
+def field_wise(source: Source, found: Scan, inner: Restoration) -> FieldWise:
+    """Plan frames that stay interlaced, by a plan for the fields of one parity."""
+    info = flagged(inner.shape.info, found.fields.whole.order or "tff")
+    shape = replace(inner.shape, info=info, height=source.height)
+    findings = {**inner.findings, "fields": found.fields.record()}
+    return FieldWise(inner=replace(inner, findings=findings), shape=shape, piece_bytes=2 * inner.piece_bytes)
