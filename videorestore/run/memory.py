@@ -7,11 +7,14 @@ import ctypes
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from videorestore.errors import MediaWriteError
+from videorestore.errors import InputError, MediaWriteError
 from videorestore.make.work import OutputShape
+from videorestore.media.read import IMAGE_SUFFIXES
+from videorestore.media.sizes import stated_size
+from videorestore.run.identity import files_of
 
 PARENT = 320 << 20
 """Bytes of the process that plans and hands out pieces, besides those that it makes itself."""
@@ -130,9 +133,29 @@ def _words(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+PICTURE = 24
+"""Bytes that a pixel takes at least while its picture is decoded and looked at (21 measured on a GIF)."""
+
+
 def budget(max_memory: int) -> int:
     """Bytes that a run may take: as asked, or half of what is free."""
     return max_memory if max_memory > 0 else available() // 2
+
+
+def check_pictures(names: Sequence[str], max_memory: int) -> None:
+    """Refuse pictures that are too large for the memory, by what their files say of themselves, before any is decoded."""
+    room = budget(max_memory)
+    for name in names:
+        whole = not os.path.isfile(name)
+        for file in files_of(name):
+            if file.suffix.lower() == ".npy" or (whole and file.suffix.lower() not in IMAGE_SUFFIXES):
+                continue
+            width, height = stated_size(file) or (0, 0)
+            if PICTURE * width * height > room:
+                raise InputError(
+                    f"memory must suffice for the pictures, those of {file.name} are {width} x {height} and take "
+                    f"{PICTURE * width * height / 1e6:.0f} MB of {room / 1e6:.0f} MB; allow more, or make them smaller."
+                )
 
 
 def raw_bytes(shape: OutputShape) -> int:

@@ -36,6 +36,7 @@ from videorestore.plan.look import helped_by
 from videorestore.plan.scan import expected_frames
 from videorestore.report.record import RecordBuilder
 from videorestore.request import Common
+from videorestore.request.declare import paths
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
 from videorestore.run.coded import name_recoded, unchanged
@@ -106,6 +107,9 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
     Outcome
     """
     started = time.monotonic()
+    if isinstance(source, str):
+        names = [source, *(name for _, name in paths(options, "read"))]
+        memory.check_pictures(names, getattr(options, "max_memory", 0))
     if verb in {"inspect", "compare"}:
         report = import_module(f"videorestore.verbs.{verb}").report
         record, losses = report(source, options, progress)
