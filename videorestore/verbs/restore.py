@@ -51,7 +51,7 @@ def plan(
         return of_fields(source, found, options, budget, progress)
     notes: list[str] = fields_left(source, found)
     accepted, rejected = verdicts(source, found, options)
-    missing = frames_to_fill(found, options, notes)
+    missing = frames_to_fill(found, options, notes) if accepted is None else frozenset()
     if accepted is not None and options.fill == "auto":
         missing = frozenset(i for i in accepted.frames if found.start <= i < found.stop)
         notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
