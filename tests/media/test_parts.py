@@ -221,3 +221,26 @@ def test_options_of_the_encoder_reach_it(words: str) -> None:
     info = ClipInfo(format=PixelFormat(model="yuv", subsampling=(1, 1)), fps=Fraction(25))
     plan = plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args=words))
     assert list(plan.arguments)[len(plan.arguments) - len(words.split()) :] == words.split()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "more", "options", "wanted"),
+    [
+        (".mp4", {}, {}, "yuv420p"),
+        (".mov", {"depth": 16}, {}, "yuv420p"),
+        (".mp4", {}, {"pix_fmt": "yuv444p"}, "yuv444p"),
+        (".mkv", {}, {}, "yuv444p"),
+    ],
+)
+def test_pictures_become_what_every_player_shows(suffix, more, options, wanted):
+    info = ClipInfo(format=PixelFormat(model="rgb", **more))
+    made = plan_encoding(suffix, info, 48, 64, Fraction(25), SinkOptions(**options))
+    assert made.pix_fmt == wanted
+    assert any("every player" in note for note in made.notes) is (wanted == "yuv420p")
+
+
+def test_a_video_of_another_kind_and_an_odd_size_keep_theirs():
+    video = ClipInfo(format=PixelFormat(model="rgb"), extra={"stream": 0})
+    assert plan_encoding(".mp4", video, 48, 64, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"
+    odd = ClipInfo(format=PixelFormat(model="rgb"))
+    assert plan_encoding(".mp4", odd, 48, 63, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"

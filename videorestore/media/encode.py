@@ -265,7 +265,8 @@ def plan_encoding(
     if info.transfer in HDR and not options.codec and suffix in (".mp4", ".mkv", ".mov"):
         # Players take HDR for what it is in HEVC alone.
         options = replace(options, codec="hevc" if min(height, width) >= _SMALLEST_HEVC else None)
-    encoder = choose_encoder(suffix, pixel, height, width, options)
+    plain = _for_all_players(suffix, info, height, width, options)
+    encoder = "libx264" if plain else choose_encoder(suffix, pixel, height, width, options)
     formats = encoder_formats(encoder)
     notes: list[str] = []
     losses: list[str] = []
@@ -274,11 +275,15 @@ def plan_encoding(
             raise _wrong_pix_fmt(encoder, formats, options.pix_fmt)
         target = options.pix_fmt
     else:
-        target = choose_pix_fmt(encoder, pipeable(pixel), height, width)
+        target = "yuv420p" if plain else choose_pix_fmt(encoder, pipeable(pixel), height, width)
     piped = pipeable(pixel)
     layout = layout_of(target)
     reached = layout.format if layout else piped
-    if not options.pix_fmt:
+    if plain and (pixel.model == "rgb" or pixel.depth > 8):
+        notes.append(
+            f"pictures become 8-bit yuv420p in {suffix}, which every player shows; --pix-fmt yuv444p keeps more colour"
+        )
+    elif not options.pix_fmt:
         notes += _format_notes(encoder, pixel, reached, height, width, target)
     if pixel.alpha and not reached.alpha:
         losses.append(f"alpha: {encoder} in {target} has none; use .webm, or .mkv with the codec ffv1")
@@ -323,6 +328,18 @@ def _flag_places(arguments: list[str]) -> tuple[int, int]:
     """Where our own ``-flags +cgop`` stands."""
     place = arguments.index("+cgop")
     return place - 1, place
+
+
+def _for_all_players(suffix: str, info: ClipInfo, height: int, width: int, options: SinkOptions) -> bool:
+    """Whether pictures, an array or a GIF become 8-bit 4:2:0, which all players and phones show.
+
+    A video keeps its own kind, and so does what has an odd size or, where the file can hold it, transparency.
+    """
+    pixel = info.format
+    video = "stream" in info.extra and info.extra.get("codec") != "gif"
+    kept = video or pixel.model == "yuv" or (pixel.alpha and suffix == ".mov")
+    asked = options.codec or options.pix_fmt
+    return suffix in (".mp4", ".m4v", ".mov") and not (kept or asked or height % 2 or width % 2)
 
 
 def _format_notes(
