@@ -429,3 +429,14 @@ def test_read_gives_rgb(plain: Path) -> None:
     assert clip.times[1] == Fraction(1, 25)
     twin = decoded_by_ffmpeg(plain, "rgb24").reshape(clip.frames.shape)
     assert np.abs(clip.frames.astype(int) - twin.astype(int)).max() <= 1
+
+
+def test_empty_packets_of_an_avi_are_no_loss(make: Make, tmp_path: Path) -> None:
+    picked = ["-vf", "select='not(mod(n,5))'", "-vsync", "passthrough", "-c:v", "mpeg4"]
+    whole = Path(make("paused.avi", *picture("64x48", seconds="4"), *picked))
+    with open_source(str(whole)) as source:
+        assert len(source.index()) == 20 and source.index().losses == ()
+    cut = tmp_path / "cut.avi"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    with open_source(str(cut)) as source:
+        assert any("cut off" in line for line in source.index().losses)

@@ -318,17 +318,17 @@ class VideoSource(Source):
         *,
         whole: bool = True,
     ) -> FrameIndex:
-        if not whole:
-            pass
-        elif self._promised > log.packets:
-            count = self._promised - log.packets
+        count = self._promised - log.packets
+        gone = probe.missing_bytes(self.path) if whole and self.path else 0
+        if whole and count > 0 and not gone and self._container_facts["container"] == "avi":
+            # AVI fills pauses with packets that hold nothing, and counts them as frames.
+            log.notes.append(f"{count} empty packets: the frame before each stays on")
+        elif whole and count > 0:
             log.lose(
                 f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count
             )
-        else:
-            gone = probe.missing_bytes(self.path) if self.path else 0
-            if gone:
-                log.lose(f"the file is cut off: {gone} bytes at its end are missing", 0)
+        elif gone:
+            log.lose(f"the file is cut off: {gone} bytes at its end are missing", 0)
         corrupt = [k for k, s in enumerate(statuses) if s == "corrupt"]
         if corrupt:
             shown = ", ".join(map(str, corrupt[:12])) + (", ..." if len(corrupt) > 12 else "")
