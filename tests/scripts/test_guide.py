@@ -95,7 +95,7 @@ def make_inputs(folder: Path) -> None:
     for k in range(12):
         for y, x in rng.integers(4, 40, (2, 2)):
             dusty[k, y : y + 3, x : x + 4] = 255
-    coded(dusty, folder / "film.mkv", "-c:v", "ffv1")
+    coded(dusty, folder / "dusty.mkv", "-c:v", "ffv1")
     for name, frames in (("lapse", clean[:12]), ("turn", clean[:8])):
         vr.write(frames, f"{folder / name}/")
     pictures = sorted((folder / "lapse").glob("*.png"))
