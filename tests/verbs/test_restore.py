@@ -190,3 +190,13 @@ def test_every_verb_regenerates_what_is_nan(verb, options):
 def test_nothing_but_nan_is_refused():
     with pytest.raises(InputError, match="all are NaN"):
         vr.denoise(np.full((6, 16, 16, 3), np.nan, np.float32))
+
+
+def test_a_range_of_a_file_that_has_lost_its_end_gives_what_there_is(tmp_path):
+    whole, cut = tmp_path / "whole.mkv", tmp_path / "cut.mkv"
+    vr.write(drifting(n=10), whole, codec="ffv1")
+    cut.write_bytes(whole.read_bytes()[: 4 * whole.stat().st_size // 10])
+    with pytest.raises(InputError, match="within 0:10"):
+        vr.restore(whole, range="0:12", model="motion")
+    done = vr.restore(cut, range="0:9", denoise="off", model="motion")
+    assert 0 < len(done.record["frames"]) < 9 and done.record["losses"]

@@ -17,7 +17,7 @@ from videorestore.detect.cuts import with_gaps
 from videorestore.detect.fields import Fields, direction, judge_shots, luma_plane
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
-from videorestore.errors import InputError
+from videorestore.errors import InputError, MediaReadError
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture
@@ -136,10 +136,12 @@ def index_for(source: Source, span: Span | None) -> FrameIndex:
 
 
 def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
-    """Frame numbers of ``--range``; a range beyond the clip is wrong usage."""
+    """Frame numbers of ``--range``; a range beyond the clip is wrong usage, but for a file that has lost its end."""
     n = len(index)
     if span is None:
         return 0, n
+    if n == 0:
+        raise MediaReadError("the input must hold at least one frame, found none; check the file.")
     if span.in_seconds:
         origin = index.times[0]
         low = Fraction(span.start or 0) + origin
@@ -149,6 +151,8 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
     else:
         start = int(span.start or 0)
         stop = n if span.stop is None else int(span.stop)
+        if start < n < stop and index.losses:
+            stop = n
     if not 0 <= start < stop <= n:
         raise InputError(
             f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
