@@ -243,3 +243,13 @@ def test_overwriting_a_folder_of_frames(tmp_path: Path) -> None:
 def test_natural_key() -> None:
     names = ["f10", "f9", "F1", "f01b", "f1a"]
     assert sorted(names, key=natural_key)[-2:] == ["f9", "f10"]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rubbish_in_a_float_array_is_refused(tmp_path: Path, value: float, dtype: str) -> None:
+    array = arrays("float32", 1).astype(dtype)
+    array[0, 2, 3], array[1, 2, 3] = np.nan, value
+    np.save(tmp_path / "in.npy", array)
+    with open_source(tmp_path / "in.npy") as source, pytest.raises(MediaReadError, match="frame 1 holds"):
+        list(source.frames())

@@ -21,7 +21,7 @@ def die(number):
     [
         (lambda world: 2, ""),
         (lambda world: 9, "status 9"),
-        (lambda world: die(signal.SIGSEGV), "signal 11"),
+        (lambda world: die(signal.SIGKILL), "signal 9"),
         (lambda world: world.stderr.write("error: this must not happen, got X") and 1, "error: this must not happen, got X"),
     ],
 )  # fmt: skip

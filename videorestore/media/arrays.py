@@ -18,6 +18,9 @@ from videorestore.media.timing import rate_of
 
 GOOD: Status = "good"
 
+_WILD = 1e4
+"""Size of a float sample, where white is 1, beyond which it is no overshoot but rubbish (infinite values too)."""
+
 _KEPT = 32 << 20
 """Bytes of a mapped file that are read before its pages are given back."""
 
@@ -131,6 +134,13 @@ class ArraySource(Source):
         read = 0
         for k in range(start, n if stop is None else min(stop, n)):
             picture = np.asarray(self._array[k])
+            if picture.dtype.kind == "f":
+                # NaN is missing; fmax passes over it.
+                largest = float(np.fmax.reduce(np.abs(picture), axis=None, initial=0.0))
+                if largest > _WILD:
+                    raise MediaReadError(
+                        f"float samples must lie in 0..1, frame {k} holds {largest:g}; scale the array, or put NaN there."
+                    )
             if picture.dtype != self._format.dtype:
                 picture = picture.astype(self._format.dtype)
             planes = tuple(picture[:, :, c] for c in range(picture.shape[2]))
