@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.manifold import trustworthiness
 from sklearn.utils.estimator_checks import check_estimator
 
 from tests.model.planted import planted
@@ -55,6 +56,80 @@ def test_positions_go_through_a_pipeline():
     x, _, y = planted(24, 30)
     pipe = make_pipeline(ElectroGP(init="order", hyper="shared"), LinearRegression()).fit(y, x)
     assert np.abs(pipe.predict(y) - x).max() < 0.05
+
+
+def test_the_papers_recipe_is_one_argument_away():
+    """Corp(1) of eq. (2), joint mode, LLE, scaled conjugate gradients: the value is the dense twin's."""
+    from tests.reference import gp as twin
+
+    _, _, y = planted(25, 4)
+    model = ElectroGP(recipe="paper").fit(y)
+    assert model.r_ == 1.0 and model.init_ == "lle" and not hasattr(model, "marginal_")
+    expected = twin.log_posterior(
+        y - model.mean_, model.embedding_, "se", model.alpha_, model.phi_, model.noise_var_, 1.0
+    )
+    assert model.log_posterior_ == pytest.approx(expected, abs=1e-4)
+
+
+def test_repulsion_acts_at_any_number_of_pixels_and_fills_a_hole():
+    """A clip of a moving blob with three frames taken out: the hole is four steps wide."""
+    grid = np.arange(40.0)
+    frames = np.stack([100 * np.exp(-np.square(grid - 8 - 0.7 * k) / 18) for k in range(36)])
+    frames = np.repeat(frames, 40, axis=1)
+    kept = np.delete(np.arange(36), [17, 18, 19])
+    model = ElectroGP(init="order", hyper="shared", kernel="matern52").fit(frames[kept])
+    gaps = np.diff(model.embedding_)
+    assert 3.2 < gaps[16] / np.median(gaps) < 4.8 and model.corp_active_ and model.r_ > 1
+    weak, strong = (
+        ElectroGP(init="order", hyper="shared", kernel="matern52", r=r).fit(frames[kept]).embedding_
+        for r in (0.0, 30.0)
+    )
+    assert np.abs(weak - strong).max() > 0.01
+
+
+def test_surfaces():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(size=(70, 2))
+    inner = np.stack([np.sin(2 * u[:, 0]), np.cos(3 * u[:, 0]), u[:, 1], u[:, 0] * u[:, 1]], axis=1)
+    y = inner @ rng.normal(size=(4, 30)) + 0.05 * rng.normal(size=(70, 30))
+    model = ElectroGP(n_components=2, max_iter=60).fit(y)
+    assert model.embedding_.shape == (70, 2) and trustworthiness(u, model.embedding_) > 0.95
+    x = model.transform(y[:4])
+    assert x.shape == (4, 2) and np.abs(x - model.embedding_[:4]).max() < 0.05
+    mean, sd = model.inverse_transform(x, return_std=True)
+    assert np.abs(mean - y[:4]).std() < 0.1 and (sd > 0).all()
+    half = y[:4].copy()
+    half[:, ::2] = np.nan
+    filled, spread = model.impute(half, return_std=True)
+    assert np.abs(filled - y[:4]).max() < 0.4 and (spread[:, 1::2] == 0).all()
+    assert np.isfinite(model.score(y[:4]))
+    with pytest.raises(InputError, match="curves"):
+        model.curve()
+    with pytest.raises(InputError, match="n_components"):
+        ElectroGP(n_components=4).fit(y)
+
+
+def test_gradient_of_a_surface_equals_differences():
+    from tests.reference import gp as twin
+    from videorestore.model.covariance import KERNELS
+    from videorestore.model.sheet.objective import SheetPosterior
+
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=(9, 5))
+    posterior = SheetPosterior(gram=y @ y.T, size=5.0, p=2, kernel=KERNELS["matern52"], r=0.7, floor=1e-5)
+    theta = np.concatenate([rng.normal(size=18), np.log([3.0, 8.0]), [np.log(0.2)]])
+    expected = twin.gradient(lambda t: posterior(t)[0], theta)
+    np.testing.assert_allclose(posterior(theta)[1], expected, atol=1e-6)
+
+
+def test_the_dimension_is_found():
+    rng = np.random.default_rng(3)
+    u = rng.uniform(size=(60, 2))
+    inner = np.stack([np.sin(2 * u[:, 0]), np.cos(3 * u[:, 0]), u[:, 1], u[:, 0] * u[:, 1]], axis=1)
+    y = inner @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(60, 30))
+    assert ElectroGP(n_components="auto", max_iter=40).fit(y).n_components_ == 2
+    _, _, curve = planted(50, 30, cycles=1.0)
+    assert ElectroGP(n_components="auto", max_iter=40).fit(curve).n_components_ == 1
 
 
 def test_a_large_offset_changes_nothing():
@@ -157,6 +232,10 @@ def test_bad_frames_are_refused_with_a_remedy(frames, words):
         {"max_iter": 0},
         {"n_groups": 0},
         {"marginal": "perhaps"},
+        {"r": "much"},
+        {"noise": "cauchy"},
+        {"recipe": "cake"},
+        {"n_components": 0},
     ],
 )
 def test_bad_options_are_refused(options):

@@ -56,7 +56,7 @@ def test_log_posterior_is_the_dense_twins(hyper, kernel):
     model = ElectroGP(hyper=hyper, kernel=kernel, marginal=False, init="order").fit(y)
     fit = model.fit_
     expected = twin.log_posterior(
-        y - model.mean_, model.embedding_, kernel, model.alpha_, model.phi_, model.noise_var_, 1.0
+        y - model.mean_, model.embedding_, kernel, model.alpha_, model.phi_, model.noise_var_, model.r_
     )
     assert model.log_posterior_ == pytest.approx(expected, abs=1e-4)
     assert fit.kernel.name == kernel

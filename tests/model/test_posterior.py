@@ -95,7 +95,7 @@ def test_few_patterns_of_missing_frames_are_exact():
     y[30:, 20:] = np.nan
     model = ElectroGP(hyper="shared", init="order", marginal=False).fit(y)
     expected = twin.log_posterior(
-        y - model.mean_, model.embedding_, "se", model.alpha_, model.phi_, model.noise_var_, 1.0
+        y - model.mean_, model.embedding_, "se", model.alpha_, model.phi_, model.noise_var_, model.r_
     )
     assert model.log_posterior_ == pytest.approx(expected, abs=1e-3)
     mean = model.inverse_transform(model.embedding_)

@@ -18,8 +18,13 @@ def check_options(options: Options, n: int) -> None:
     """Refuse options that make no sense for ``n`` frames."""
     if n < 3:
         raise InputError(f"a curve needs at least 3 frames, got {n} sample(s); add frames")
-    if not (np.isfinite(options.r) and options.r >= 0):
-        raise InputError(f"r must be a number >= 0, got {options.r}")
+    if isinstance(options.r, str):
+        if options.r != "auto":
+            raise InputError(f"r must be 'auto' or a number >= 0, got {options.r!r}")
+    elif not (np.isfinite(options.r) and options.r >= 0):
+        raise InputError(f"r must be 'auto' or a number >= 0, got {options.r}")
+    if options.noise not in ("normal", "student"):
+        raise InputError(f"noise must be 'normal' or 'student', got {options.noise!r}")
     if options.hyper not in ("pixel", "group", "shared"):
         raise InputError(f"hyper must be 'pixel', 'group' or 'shared', got {options.hyper!r}")
     if options.kernel != "auto":

@@ -7,26 +7,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
 from videorestore.model.gram import CHUNK, Stream, columns_of
-from videorestore.model.imputation import check_method, complete
-from videorestore.model.integrated.fit import FEW_DIMENSIONS, fit_marginal
+from videorestore.model.integrated.fit import fit_marginal
 from videorestore.model.integrated.posterior import MarginalPosterior
-from videorestore.model.joint.fit import CurveFit, Options, fit_curve
-from videorestore.model.placement import Chain, Placement, gather
+from videorestore.model.joint.fit import CurveFit, fit_curve
+from videorestore.model.placing import Placing
 from videorestore.model.posterior import CurvePosterior, Weights
+from videorestore.model.settings import check_components, options_of, warn_of
+from videorestore.model.sheet.fit import Sheet, fit_sheet
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 
 
-class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ElectroGP(Placing):
     """A smooth curve through high-dimensional data, with uncertainty.
 
     Each pixel is a Gaussian process of one latent position, the positions repel each other (a Coulomb
@@ -35,8 +33,9 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    r : float
-        Repulsion between positions; 0 is the plain GP-LVM with a uniform prior.
+    r : float or "auto"
+        Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: learnt by the evidence
+        where positions are integrated out; 1, as in the paper, at their mode.
     kernel : {"se", "matern32", "matern52", "auto"}
         ``auto`` takes the one with the best leave-one-out log score.
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
@@ -49,8 +48,19 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         alike. ``shared``: one set for all pixels.
     periodic : bool
         The curve is closed.
+    n_components : {1, 2, 3, "auto"}
+        Dimension of the positions: 1 is a curve. Beyond, positions lie in a square or cube under the multivariate
+        Corp, at their joint mode with shared hyper-parameters. ``auto`` takes what predicts frames best.
     random_state : int, RandomState or None
         For sampling; the fit itself is deterministic.
+    recipe : {"default", "paper"}
+        ``paper``: its literal model and method, the joint mode under Corp(1) as in eq. (2), from LLE, by scaled
+        conjugate gradients, where no other r, init or optimizer is given.
+    noise : {"normal", "student"}
+        ``student``: heavy tails, for data with outliers.
+    temper : bool
+        At the mode, divide the repulsion by the share of pixels that tell something of their own: what pixels say
+        together counts once. False is eq. (2) as it stands, whose repulsion thousands of pixels outvote.
     optimizer : {"lbfgs", "scg"}
     max_iter : int
         Steps of the joint search; later rounds take up to a fifth of it.
@@ -67,14 +77,13 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     learn_x : bool
         False keeps the positions of ``init`` and learns only the hyper-parameters.
     marginal : {"auto", True, False}
-        Integrate the positions out after the fit, where dimensions are few (``auto``: fewer than 20) and
-        the positions stay uncertain.
+        Integrate the positions out after the fit, where they stay uncertain.
     callback : callable, optional
         ``(stage, iteration, value)``, for progress.
 
     Attributes
     ----------
-    embedding_ : ndarray (n_frames,)
+    embedding_ : ndarray (n_frames,), or (n_frames, n_components) beyond one
         Position of each frame in (0, 1); equal frames share theirs. The first frame comes before the last
         (on a closed curve the first opens the circle and the next one stands in its first half).
     alpha_, phi_, noise_var_ : ndarray (n_pixels,)
@@ -86,6 +95,10 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Leave-one-out log predictive density per value at the fitted positions.
     evidence_ : dict
         Log score of each kernel tried.
+    r_ : float
+        Repulsion that was used; ``corp_active_`` if it is above 0.
+    collapsed_, ambiguous_ : bool
+        The curve is a point within the noise; another order is about as probable.
     n_iter_ : int
     n_features_in_ : int
 
@@ -98,13 +111,17 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        r: float = 1.0,
+        r: float | str = "auto",
         kernel: str = "se",
         init: str | ArrayLike = "auto",
         hyper: str = "pixel",
         periodic: bool = False,
+        n_components: int | str = 1,
         random_state: Any = None,
         *,
+        recipe: str = "default",
+        noise: str = "normal",
+        temper: bool = True,
         optimizer: str = "lbfgs",
         max_iter: int = 200,
         tolerance: float = 1e-7,
@@ -122,7 +139,11 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.init = init
         self.hyper = hyper
         self.periodic = periodic
+        self.n_components = n_components
         self.random_state = random_state
+        self.recipe = recipe
+        self.noise = noise
+        self.temper = temper
         self.optimizer = optimizer
         self.max_iter = max_iter
         self.tolerance = tolerance
@@ -136,6 +157,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.callback = callback
 
     _training: Block | None
+    sheet_: Sheet
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -151,6 +173,10 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if frames.shape[1] <= CHUNK // 2:
             frames = frames.astype(np.float64)
         self._training = frames
+        if check_components(self.n_components) != 1:
+            self._fit_sheet(frames)
+            if self.n_components_ > 1:
+                return self
         if not self._fit_marginal(frames):
             self._fit_stream(columns_of(frames), frames.shape[0])
         return self
@@ -177,34 +203,14 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit_stream(self, chunks: Stream, n: int) -> None:
-        noise = self.noise_var
         with one_thread():
-            fit = fit_curve(chunks, n, self._options(noise))
+            fit = fit_curve(chunks, n, options_of(self))
         self._adopt(fit)
-
-    def _options(self, noise: Any) -> Options:
-        known = None if noise is None else (float(noise) if np.ndim(noise) == 0 else np.asarray(noise, float))
-        return Options(
-            r=float(self.r),
-            kernel=self.kernel,
-            init=self.init if isinstance(self.init, str) else np.asarray(self.init, dtype=np.float64),
-            hyper=self.hyper,
-            periodic=bool(self.periodic),
-            optimizer=self.optimizer,
-            max_iter=int(self.max_iter),
-            tolerance=float(self.tolerance),
-            n_groups=int(self.n_groups),
-            refits=int(self.refits),
-            n_neighbors=int(self.n_neighbors),
-            noise_var=known,
-            noise_floor=float(self.noise_floor),
-            learn_x=bool(self.learn_x),
-            callback=self.callback,
-        )
 
     def _adopt(self, fit: CurveFit) -> None:
         """Take over what a fit has learnt."""
         self.fit_ = fit
+        self.n_components_ = 1
         self.embedding_ = fit.x
         self.alpha_ = fit.alpha[np.maximum(fit.label, 0)]
         self.phi_ = fit.phi
@@ -215,40 +221,75 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.log_score_ = fit.log_score
         self.evidence_ = dict(fit.evidence)
         self.kernel_ = fit.kernel.name
+        self.r_ = fit.r
+        self.corp_active_ = bool(fit.r > 0)
+        self.collapsed_ = self.ambiguous_ = False
         self.init_ = fit.start
         self.n_iter_ = fit.n_iter
         self._posterior: CurvePosterior = CurvePosterior(fit)
+
+    def _fit_sheet(self, frames: Block) -> None:
+        """Fit positions of more than one dimension; ``auto`` may find that one is enough."""
+        with one_thread():
+            sheet = fit_sheet(frames, options_of(self), check_components(self.n_components))
+        self.n_components_ = sheet.x.shape[1]
+        if self.n_components_ == 1:
+            return
+        self.sheet_ = sheet
+        self.fit_ = sheet
+        self.embedding_, self.mean_, self.kernel_ = sheet.x, sheet.mean, sheet.kernel.name
+        self.alpha_ = sheet.alpha
+        self.phi_ = np.full(sheet.mean.size, sheet.phi)
+        self.noise_var_ = np.full(sheet.mean.size, sheet.phi * sheet.ratio)
+        self.log_posterior_, self.log_score_, self.n_iter_ = (
+            sheet.log_posterior,
+            sheet.log_score,
+            sheet.n_iter,
+        )
+        self.r_, self.corp_active_ = sheet.r, bool(sheet.r > 0)
+        self.collapsed_ = self.ambiguous_ = False
 
     def _fit_marginal(self, frames: Block) -> bool:
         """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
         noise: Any = self.noise_var
         if self.marginal not in ("auto", True, False):
             raise InputError(f"marginal must be 'auto', True or False, got {self.marginal!r}")
-        few = self.marginal is True or (self.marginal == "auto" and frames.shape[1] < FEW_DIMENSIONS)
-        if not few or not self.learn_x or np.ndim(noise) > 0:
+        robust = self.noise == "student"
+        if self.marginal is False or self.recipe == "paper" or not self.learn_x or np.ndim(noise) > 0:
+            if robust:
+                raise InputError(
+                    "noise 'student' needs positions that are learnt and integrated out and one noise variance for "
+                    "all pixels; leave out marginal, learn_x and noise_var"
+                )
             return False
         with one_thread():
-            found = fit_marginal(frames, self._options(noise))
+            found = fit_marginal(frames, options_of(self), always=robust or self.marginal is True)
         if found is None:
             return False
         self.marginal_, fit = found
         self._adopt(fit)
         self._posterior = MarginalPosterior(self.marginal_, fit)
+        self.collapsed_, self.ambiguous_ = self.marginal_.collapsed, self.marginal_.ambiguous
+        warn_of(self)
         return True
 
     # -- the curve ---------------------------------------------------------------------------------
 
     def posterior_weights(self, x: ArrayLike) -> Weights:
         """Posterior at positions ``x`` (m,) as weights for streamed pixels: see :class:`Weights`."""
-        check_is_fitted(self, "fit_")
+        self._only_curves("posterior_weights")
         return self._posterior.weights(np.asarray(x, dtype=np.float64))
 
     def inverse_transform(self, x: ArrayLike, return_std: bool = False, *, noise: bool = False) -> Any:
-        """Mean of the curve at positions ``x`` (m,): (m, n_pixels); with sd of the curve if asked.
+        """Mean of the curve at positions ``x``, (m,) or (m, n_components): (m, n_pixels); with its sd if asked.
 
         ``noise=True`` gives the sd of a new noisy frame instead.
         """
         frames = self._trained()
+        if not self._curved:
+            at = np.asarray(x, dtype=np.float64).reshape(-1, self.n_components_)
+            mean, sd = self.sheet_.predict(frames, at, noise)
+            return (mean, sd) if return_std else mean
         with one_thread():
             mean, sd = self.posterior_weights(np.ravel(x)).apply(frames, sd=return_std, noise=noise)
         return (mean, sd) if return_std else mean
@@ -256,6 +297,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def curve(self, n_points: int = 500) -> tuple[Array, Block]:
         """Grid of positions (n_points,) over the span of the data and the mean curve there."""
         frames = self._trained()
+        self._only_curves("curve")
         grid = np.linspace(*self._posterior.span, n_points)
         return grid, self.posterior_weights(grid).mean(frames)
 
@@ -276,6 +318,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Unpacks into ``radius, grid (n_points,), curve (n_points, n_pixels)``.
         """
         frames = self._trained()
+        self._only_curves("band")
         if not 0 < eta < 1:
             raise InputError(f"eta must be between 0 and 1, got {eta}")
         return uncertainty_band(
@@ -291,6 +334,7 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def sample(self, x: ArrayLike, random_state: Any = None, *, noise: bool = True) -> Array:
         """One draw (m, n_pixels) from the posterior predictive at ``x`` (m,), jointly over x."""
         frames = self._trained()
+        self._only_curves("sample")
         return self._posterior.sample(
             np.ravel(np.asarray(x, float)), frames, self._rng(random_state), noise=noise
         )
@@ -298,131 +342,8 @@ class ElectroGP(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def leave_one_out(self) -> tuple[Block, Block]:
         """Each training frame predicted from the others at its position: mean and sd, noise included."""
         frames = self._trained()
+        self._only_curves("leave_one_out")
         mean, sd = self._posterior.leave_one_out(frames)
         back = np.searchsorted(self._posterior.x[np.argsort(self._posterior.x)], self.embedding_)
         index = np.argsort(self._posterior.x)[back]
         return mean[index], sd[index]
-
-    # -- placement ---------------------------------------------------------------------------------
-
-    def place(self, Z: ArrayLike) -> list[Placement]:
-        """Posterior of the position of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        frames = self._trained()
-        return self.place_stream(columns_of(frames), self._frames(Z, reset=False))
-
-    def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
-        """The same against training pixels that stream by in the blocks of the fit."""
-        check_is_fitted(self, "fit_")
-        with one_thread():
-            if isinstance(self._posterior, MarginalPosterior):
-                return [self._posterior.place(frame) for frame in frames]
-            return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
-
-    def transform(self, Z: ArrayLike) -> Array:
-        """Most probable position (m, n_components) of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        return np.array([[placement.mode()] for placement in self.place(Z)])
-
-    def sample_placement(
-        self, z: ArrayLike, n_samples: int = 1000, random_state: Any = None, *, proposal: str = "grid"
-    ) -> Chain:
-        """Metropolis-Hastings draws of the position of one frame ``z`` (n_pixels,), NaN = not seen.
-
-        Parameters
-        ----------
-        z : ndarray (n_pixels,)
-        n_samples : int
-        random_state : int, RandomState or None
-        proposal : {"grid", "piecewise", "uniform"}
-            The posterior's own density on a grid; the paper's, piecewise uniform between training positions;
-            uniform on the span of the curve.
-
-        Returns
-        -------
-        chain : Chain
-            ``x`` (n_samples,), ``acceptance``, ``effective`` sample size; as an array it is its draws.
-        """
-        frame = np.asarray(z)
-        if frame.ndim == 1:
-            frame = frame[None, :]
-        (placement,) = self.place(frame)
-        return placement.sample(int(n_samples), self._rng(random_state), proposal)
-
-    def impute(
-        self,
-        Z: ArrayLike,
-        method: str = "exact",
-        return_std: bool = False,
-        *,
-        n_samples: int = 500,
-        random_state: Any = None,
-    ) -> Any:
-        """Complete partly seen frames.
-
-        Parameters
-        ----------
-        Z : ndarray (m, n_pixels)
-            NaN = missing; seen values are kept.
-        method : {"exact", "map", "mh", "em"}
-            Averaged over the exact posterior of the position; at the most probable position; averaged over
-            Metropolis-Hastings draws of the position; EM: the most probable value of each pixel, with the
-            position as augmented data.
-        return_std : bool
-            Also the sd of the missing values, noise included (for ``exact`` and ``mh`` also that of the position), 0
-            where seen.
-
-        Returns
-        -------
-        mean : ndarray (m, n_pixels), and sd alike if asked
-        """
-        check_method(method)
-        frames = self._trained()
-        partial = self._frames(Z, reset=False)
-        rng = self._rng(random_state)
-        out = np.array(partial, dtype=np.result_type(partial.dtype, np.float32))
-        spread = np.zeros_like(out)
-        with one_thread():
-            for i, placement in enumerate(self.place(partial)):
-                missing = np.flatnonzero(np.isnan(partial[i]))
-                if missing.size:
-                    out[i, missing], spread[i, missing] = complete(
-                        self._posterior, placement, frames, missing, method, n_samples, rng
-                    )
-        return (out, spread) if return_std else out
-
-    def score(self, Y: ArrayLike, y: None = None) -> float:
-        """Mean log density per value of frames ``Y``, their positions integrated out; higher is better."""
-        frames = self._frames(Y, reset=False)
-        seen = (~np.isnan(frames)).sum()
-        return float(sum(placement.log_evidence for placement in self.place(frames)) / max(int(seen), 1))
-
-    # -- checks ------------------------------------------------------------------------------------
-
-    def _frames(self, Y: ArrayLike, *, reset: bool) -> Block:
-        """Validated frames, float32 or float64, own copy."""
-        if isinstance(Y, np.ndarray) and Y.dtype.kind in "ub":
-            Y = Y.astype(np.float32)
-        try:
-            frames = validate_data(
-                self,
-                Y,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                copy=reset,
-                ensure_min_samples=3 if reset else 1,
-            )
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        return np.asarray(frames)
-
-    def _trained(self) -> Block:
-        check_is_fitted(self, "fit_")
-        if self._training is None:
-            raise InputError(
-                "the pixels were streamed and not kept; use posterior_weights(x).apply(block) and place_stream"
-            )
-        return np.asarray(self._training)
-
-    def _rng(self, random_state: Any) -> np.random.Generator:
-        state = check_random_state(self.random_state if random_state is None else random_state)
-        return np.random.default_rng(state.randint(0, 2**31 - 1))

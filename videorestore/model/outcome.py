@@ -19,7 +19,8 @@ Progress = Callable[[str, int, float], None]
 class Options:
     """How to fit; the meaning of each is said at :class:`videorestore.model.estimator.ElectroGP`."""
 
-    r: float = 1.0
+    r: float | str = 1.0
+    temper: bool = True
     kernel: str = "se"
     init: str | Array = "auto"
     hyper: str = "pixel"
@@ -29,6 +30,7 @@ class Options:
     tolerance: float = 1e-7
     n_groups: int = 8
     refits: int = 2
+    noise: str = "normal"
     noise_var: float | Array | None = None
     noise_floor: float = 1e-5
     n_neighbors: int = 8
@@ -52,6 +54,8 @@ class CurveFit:
         Group of each pixel, -1 for a pixel that never changes.
     phi, noise_var, mean : ndarray (d,)
         Signal variance, noise variance and centre of each pixel.
+    r : float
+        Repulsion that was used.
     log_posterior : float
         log p(Y | x, Theta) + log Corp(x).
     log_score : float

@@ -124,7 +124,7 @@ class Placement:
         self.posterior = posterior
         self.seen = seen
         low, high = posterior.span
-        grid = self.nodes = nodes_of(posterior)
+        grid = self.nodes = self.make_nodes()
         value = self.log_likelihood(grid)
         high_ones = np.argsort(-value, kind="stable")[:PEAKS]
         for first in range(7):
@@ -151,6 +151,10 @@ class Placement:
         total = _log_sum(mass)
         self.log_density = value - total
         self.log_evidence = total - float(np.log(high - low)) if high > low else float(value[0])
+
+    def make_nodes(self) -> Array:
+        """Positions (p,) to begin with."""
+        return nodes_of(self.posterior)
 
     def log_likelihood(self, x: Array) -> Array:
         """Log density (m,) of the seen pixels at positions ``x`` (m,), the curve interpolated between its nodes."""

@@ -56,7 +56,7 @@ def _neighbours(distance: Array, k: int) -> Indices:
     return np.argsort(hollow, axis=1, kind="stable")[:, :k]
 
 
-def _graph(distance: Array, k: int) -> csr_array:
+def neighbour_graph(distance: Array, k: int) -> csr_array:
     """Symmetric neighbour graph with lengths; the minimum spanning tree keeps it in one piece."""
     n = distance.shape[0]
     near = _neighbours(distance, k)
@@ -86,7 +86,7 @@ def _bottom(matrix: csr_array, count: int) -> Array:
 
 
 def _eigenmaps(distance: Array, k: int, dim: int) -> Array:
-    graph = _graph(distance, k)
+    graph = neighbour_graph(distance, k)
     # Weights on the scale of each end's own neighbours, so that uneven sampling does not tear the graph.
     scale = np.sort(distance, axis=1)[:, min(k, distance.shape[0] - 1)]
     scale = np.sqrt(np.maximum(scale, scale.max() * 1e-12))
@@ -101,7 +101,7 @@ def _eigenmaps(distance: Array, k: int, dim: int) -> Array:
 
 
 def _isomap(distance: Array, k: int, dim: int) -> Array:
-    geodesic = shortest_path(_graph(distance, k), directed=False)
+    geodesic = shortest_path(neighbour_graph(distance, k), directed=False)
     return _scaling(np.square(geodesic), dim)
 
 

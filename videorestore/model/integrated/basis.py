@@ -9,10 +9,11 @@ positions; modes finer than the spacing of the points are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from videorestore.model.covariance import Kernel
 
@@ -47,6 +48,27 @@ def waves(s: Array, modes: int) -> Array:
     return np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
 
 
+def to_x(s: Array, crowded: bool) -> Array:
+    """Positions ``x`` in (0, 1) of places ``s`` on the axis along which the covariance is stationary.
+
+    Corp spreads ``x`` evenly. Where points crowd in the middle of the curve and thin out towards its ends, as a
+    normal density does, ``x`` is its distribution function of ``s``; else they are the same.
+    """
+    if not crowded:
+        return s
+    low, high = ndtr(np.array([-0.5, 0.5]) / NORMAL_SD)
+    return np.asarray((ndtr((s - 0.5) / NORMAL_SD) - low) / (high - low))
+
+
+def to_s(x: Array, crowded: bool) -> Array:
+    """Inverse of :func:`to_x`; beyond (0, 1) it goes on straight."""
+    if not crowded:
+        return x
+    low, high = ndtr(np.array([-0.5, 0.5]) / NORMAL_SD)
+    inside = np.clip(x, 0.0, 1.0)
+    return np.asarray(0.5 + NORMAL_SD * ndtri(low + inside * (high - low)) + (x - inside))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """Grid and functions on it.
@@ -64,11 +86,13 @@ class Basis:
         Energy of each mode: the prior of positions is ``exp(-1/2 sum_k stiffness_k rho_k^2)`` with ``rho`` the
         sums of the waves over the points; 2 r / k for Corp(r).
     log_prior : ndarray (m,)
-        Log density of a position at each cell before repulsion, relative to an even one.
+        Log density of a place at each cell before repulsion, relative to an even one.
     """
 
     kernel: Kernel
     periodic: bool
+    crowded: bool
+    r: float
     s: Array
     omega: Array
     phi: Array
@@ -76,40 +100,37 @@ class Basis:
     stiffness: Array
     log_prior: Array
 
+    def with_r(self, r: float) -> Basis:
+        """The same with another repulsion."""
+        return replace(self, r=r, stiffness=stiffness_of(r, self.stiffness.size // 2))
+
+
+def stiffness_of(r: float, modes: int) -> Array:
+    """Energy (2 modes,) of the modes of the density under Corp(r)."""
+    one = 2.0 * r / np.arange(1, modes + 1)
+    return np.concatenate([one, one])
+
 
 def make_basis(
-    *,
-    n: int,
-    size: int,
-    count: int,
-    kernel: Kernel,
-    periodic: bool,
-    r: float,
-    roughness: float,
-    crowded: bool = False,
+    *, n: int, size: int, count: int, kernel: Kernel, periodic: bool, r: float, crowded: bool = False
 ) -> Basis:
     """Lay out a grid of ``size`` cells and ``count`` features for ``n`` points.
 
-    ``roughness`` in [0, 1] is the variance that the random speed along the curve gives to the sums of the
-    waves, relative to points thrown independently: it softens the stiffness of each mode, see
-    :mod:`videorestore.model.integrated.marginal`. ``crowded``: a normal density of positions instead of an even one.
+    ``crowded``: a normal density of places instead of an even one, see :func:`to_x`.
     """
     s = (np.arange(size) + 0.5) / size
     omega = frequencies(count, periodic)
     modes = int(np.clip(n // 2, 4, 48))
-    k = np.arange(1, modes + 1)
-    free = 2.0 / n
-    spread = 1.0 / (free + 2.0 * r / k) + roughness * n / 2.0
-    stiffness = np.maximum(1.0 / spread - free, 0.0)
-    stiffness[stiffness < 1e-9] = 0.0
     log_prior = -0.5 * np.square((s - 0.5) / NORMAL_SD) if crowded else np.zeros(size)
     return Basis(
         kernel=kernel,
         periodic=periodic,
+        crowded=crowded,
+        r=r,
         s=s,
         omega=omega,
         phi=features(s, omega, periodic),
-        waves=waves(s, modes),
-        stiffness=np.concatenate([stiffness, stiffness]),
+        waves=waves(to_x(s, crowded), modes),
+        stiffness=stiffness_of(r, modes),
         log_prior=log_prior - np.log(np.exp(log_prior).mean()),
     )

@@ -5,41 +5,70 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.model.checks import check_options
 from videorestore.model.gram import columns_of
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.posterior import adopt
-from videorestore.model.integrated.search import refine
+from videorestore.model.integrated.search import FINE, refine
 from videorestore.model.joint.fit import fit_curve
 from videorestore.model.outcome import CurveFit, Options
+from videorestore.model.posterior import CurvePosterior
 
 Block = NDArray[Any]
 
-FEW_DIMENSIONS = 20
-"""Below this many, positions stay so uncertain that they are integrated out by default."""
+MOST_FRAMES = 1000
+"""Frames up to which positions are integrated out: each needs its own beliefs over the whole curve."""
+PIXELS = 2048
+"""Pixels by which the speed of the curve is measured."""
+SHARP = 8.0
+"""Times the cells that the grid has at most, from which positions are so sharp that a search is not worth it."""
 
 
-def fit_marginal(frames: Block, options: Options) -> tuple[Marginal, CurveFit] | None:
-    """Posterior with the positions of ``frames`` (n, d) integrated out; None where their mode is as good."""
+def fit_marginal(frames: Block, options: Options, always: bool = False) -> tuple[Marginal, CurveFit] | None:
+    """Posterior with the positions of ``frames`` (n, d) integrated out; None where their mode is as good.
+
+    ``always``: also where there are many frames, or a first look finds positions sharp.
+    """
+    n = frames.shape[0]
+    check_options(options, n)
+    if n > MOST_FRAMES and not always:
+        return None
     anywhere = isinstance(options.init, str) and options.init == "auto"
     # The mode is only a start here: one order and shared hyper-parameters serve.
     sketch = replace(
         options,
+        r=1.0 if isinstance(options.r, str) else options.r,
         init="eigenmaps" if anywhere else options.init,
         hyper="shared" if options.hyper in ("pixel", "group") else options.hyper,
+        max_iter=min(options.max_iter, 60),
     )
-    fit = fit_curve(columns_of(frames), frames.shape[0], sketch)
+    fit = fit_curve(columns_of(frames), n, sketch)
+    if not always and _cells(fit, frames) > SHARP * FINE:
+        return None
     noise = options.noise_var
     marginal = refine(
         frames[fit.rows],
         fit.x[fit.rows],
-        r=fit.r,
+        r=options.r,
         kernel=fit.kernel.name,
         periodic=fit.periodic,
         starts=anywhere,
-        noise="shared" if options.hyper == "shared" else "auto",
+        noise="student" if options.noise == "student" else "shared" if options.hyper == "shared" else "auto",
         noise_var=None if noise is None else float(noise),
         noise_floor=options.noise_floor,
     )
-    return None if marginal is None else (marginal, adopt(marginal, fit))
+    return None if marginal is None else (marginal, adopt(marginal, fit, frames))
+
+
+def _cells(fit: CurveFit, frames: Block) -> float:
+    """Cells that a grid would need, by the speed of the curve at the mode in sds of its noise."""
+    some = np.unique(np.linspace(0, frames.shape[1] - 1, PIXELS).astype(np.intp))
+    some = some[fit.label[some] >= 0]
+    posterior = CurvePosterior(fit)
+    grid = np.linspace(*posterior.span, 200)
+    path = posterior.weights(grid).mean(frames[:, some], some) / np.sqrt(fit.noise_var[some])
+    step = np.sqrt(np.square(np.diff(path, axis=0)).sum(axis=1) * (frames.shape[1] / max(some.size, 1)))
+    return float(2.5 * np.quantile(step, 0.9) / (grid[1] - grid[0]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from videorestore.errors import InputError
 from videorestore.model.integrated.basis import features
@@ -15,11 +15,10 @@ from videorestore.model.placement import Placement
 from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights
 
 
-def adopt(marginal: Marginal, fit: CurveFit) -> CurveFit:
+def adopt(marginal: Marginal, fit: CurveFit, frames: Block) -> CurveFit:
     """The record of a fit with positions and hyper-parameters of the integrated posterior."""
     d = fit.mean.size
-    active = marginal.phi > 0
-    share = marginal.noise_var[active].mean() / max(float(marginal.phi[active].mean()), 1e-300)
+    share = marginal.noise_var.mean() / max(float(marginal.phi.mean()), 1e-300)
     posterior = MarginalPosterior(marginal, fit)
     # Equal frames share the position of the one that counts.
     order = np.argsort(fit.x[fit.rows], kind="stable")
@@ -33,8 +32,9 @@ def adopt(marginal: Marginal, fit: CurveFit) -> CurveFit:
         phi=np.where(fit.label >= 0, marginal.phi, 0.0),
         noise_var=np.where(fit.label >= 0, marginal.noise_var, 0.0),
         mean=marginal.mean.astype(fit.mean.dtype).reshape(d),
+        r=marginal.r,
         log_posterior=marginal.evidence,
-        log_score=posterior.log_score(),
+        log_score=posterior.log_score(frames[fit.rows]),
         start=marginal.start if marginal.start != "given" else fit.start,
         n_iter=fit.n_iter + marginal.n_iter,
     )
@@ -91,43 +91,38 @@ class MarginalPosterior(CurvePosterior):
         The beliefs about the other positions and the hyper-parameters stay as they are.
         """
         m = self.marginal
-        data, curve, axes = m.data, m.curve, m.axes
+        data, curve = m.data, m.curve
+        n = m.x.size
         k, d = curve.mean.shape
-        on_grid = self._raw_features(m.grid)
-        at = self._raw_features(1.0 - m.s if m.flip else m.s)
-        mean = np.empty((m.s.size, d))
-        variance = np.empty((m.s.size, d))
+        on_grid = features(m.grid, m.omega, m.periodic)
+        at = m.features(m.x)
+        known = data.weight[:, None] * data.seen
+        mean = np.empty((n, d))
+        variance = np.empty((n, d))
         for j in range(d):
             grid_white = on_grid @ curve.root[:, :, j]
             here = at @ curve.root[:, :, j]
-            for i in range(m.s.size):
+            for i in range(n):
                 use = np.flatnonzero(m.q[i] > 1e-9)
-                part = grid_white[use] * (data.seen[i, j] * m.q[i, use] / curve.noise_var[j])[:, None]
+                part = grid_white[use] * (known[i, j] * m.q[i, use] / curve.noise_var[j])[:, None]
                 left = np.eye(k) - grid_white[use].T @ part
                 right = np.stack([curve.white[:, j] - part.sum(axis=0) * data.y[i, j], here[i]], axis=1)
                 solved = np.linalg.solve(left, right)
                 mean[i, j] = here[i] @ solved[:, 0]
                 variance[i, j] = here[i] @ solved[:, 1]
-        total = np.maximum(variance, 0.0) @ np.square(axes).T + m.noise_var
-        return (mean @ axes.T + m.mean)[:, columns], np.sqrt(total)[:, columns]
+        total = np.maximum(variance, 0.0) @ np.square(m.loading).T + m.noise_var
+        return (mean @ m.loading.T + m.mean)[:, columns], np.sqrt(total)[:, columns]
 
-    def log_score(self) -> float:
-        """Leave-one-out log predictive density at the fitted positions, per seen value."""
-        m = self.marginal
+    def log_score(self, frames: Block) -> float:
+        """Leave-one-out log predictive density of the frames that count, per seen value."""
         mean, sd = self.leave_one_out()
-        y = m.data.y @ m.axes.T + m.mean
-        seen = m.data.seen > 0
-        z = (y - mean) / sd
+        z = (frames - mean) / sd
         logs = -0.5 * np.square(z) - np.log(sd) - 0.5 * np.log(2 * np.pi)
-        return float(logs[seen].mean())
+        return float(np.nanmean(logs))
 
     def place(self, frame: Block) -> Placement:
         """Posterior of the position of one frame (d,), NaN = not seen."""
         return MarginalPlacement(self, np.asarray(frame, dtype=np.float64).reshape(-1))
-
-    def _raw_features(self, s: Array) -> Array:
-        """Features (m, k) in the coordinate in which the covariance is stationary."""
-        return features(s, self.marginal.omega, self.marginal.periodic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +155,22 @@ class MarginalWeights(Weights):
         return self.mean(block, columns), self.sd(columns, noise) if sd else np.empty((0, 0))
 
 
+NODES = 500
+"""Cells of the grid on which a frame is placed, before it is cut finer where the density is high."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    values: Array
-    columns: Any
+    """A frame against the kept axes, over its seen pixels weighted by their noise.
+
+    ``gram`` (a, a) products of the axes, ``line`` (a,) with the frame, ``norm`` the frame's own, ``logs`` the sum of
+    the logs of the noise variances, ``size`` (1,) the number of pixels.
+    """
+
+    gram: Array
+    line: Array
+    norm: float
+    logs: float
     size: Array
 
 
@@ -171,21 +178,47 @@ class MarginalPlacement(Placement):
     """Posterior of the position of one frame under the integrated curve, uniform prior on its span."""
 
     def __init__(self, posterior: MarginalPosterior, frame: Array) -> None:
+        marginal = posterior.marginal
         columns = np.flatnonzero(~np.isnan(frame) & (posterior.fit.label >= 0))
-        seen = _Seen(values=frame[columns], columns=columns, size=np.array([columns.size]))
+        noise = marginal.noise_var[columns]
+        loading, z = marginal.loading[columns], frame[columns] - marginal.mean[columns]
+        over = loading / noise[:, None]
+        seen = _Seen(
+            gram=loading.T @ over,
+            line=over.T @ z,
+            norm=float(np.square(z) @ (1.0 / noise)) if columns.size else 0.0,
+            logs=float(np.log(2 * np.pi * noise).sum()),
+            size=np.array([columns.size]),
+        )
         super().__init__(posterior, seen)  # type: ignore[arg-type]
 
     def log_likelihood(self, x: Array) -> Array:
-        """Log density (m,) of the seen pixels at positions ``x`` (m,)."""
+        """Log density (m,) of the seen pixels at positions ``x`` (m,).
+
+        With the covariance of the curve R R' in the axes and G their products, the determinant is that of
+        I + R'GR, and the error loses what the curve's own variance explains.
+        """
         seen: _Seen = self.seen  # type: ignore[assignment]
         marginal: Marginal = self.posterior.marginal  # type: ignore[attr-defined]
-        phi = marginal.features(x)
-        error = seen.values - (phi @ marginal.weights[:, seen.columns] + marginal.mean[seen.columns])
-        lever = np.tensordot(phi, marginal.root[:, seen.columns], axes=(1, 0))
-        covariance = lever @ lever.transpose(0, 2, 1)
-        step = np.arange(seen.columns.size)
-        covariance[:, step, step] += marginal.noise_var[seen.columns]
-        factor = np.linalg.cholesky(covariance)
-        white = np.linalg.solve(factor, error[:, :, None])[:, :, 0]
-        log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-        return np.asarray(-0.5 * (np.square(white).sum(axis=1) + log_det + step.size * np.log(2 * np.pi)))
+        at, root = marginal.in_axes(x)
+        pulled = at @ seen.gram
+        square = np.maximum(seen.norm + np.einsum("ma,ma->m", pulled - 2.0 * seen.line, at), 0.0)
+        score = np.einsum("mab,ma->mb", root, seen.line - pulled)
+        core = root.transpose(0, 2, 1) @ seen.gram @ root
+        step = np.arange(core.shape[1])
+        core[:, step, step] += 1.0
+        square = square - np.einsum("mb,mb->m", score, np.linalg.solve(core, score[:, :, None])[:, :, 0])
+        log_det = np.linalg.slogdet(core)[1] + seen.logs
+        freedom = marginal.freedom
+        if freedom is None:
+            return np.asarray(-0.5 * (square + log_det))
+        size = float(seen.size[0])
+        constant = (
+            gammaln(0.5 * (freedom + size)) - gammaln(0.5 * freedom) - 0.5 * size * np.log(0.5 * freedom)
+        )
+        tail = -0.5 * (freedom + size) * np.log1p(np.maximum(square, 0.0) / freedom)
+        return np.asarray(constant + tail - 0.5 * log_det)
+
+    def make_nodes(self) -> Array:
+        """Positions (p,) to begin with."""
+        return np.linspace(*self.posterior.span, NODES + 1)

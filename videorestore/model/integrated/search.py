@@ -2,48 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
-from videorestore.model.integrated.basis import NORMAL_SD, Basis, make_basis
+from videorestore.model.integrated.axes import Frame, centred, turned
+from videorestore.model.integrated.basis import Basis, make_basis, to_s
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.starts import differs, distances, relinked, starting_orders
-from videorestore.model.integrated.state import State, finish, modes, recut, warp_of
-from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step
+from videorestore.model.integrated.state import State, finish, modes
+from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step, reweighted
+from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
 
-COARSE, FINE = 160, 512
+COARSE, FINE = 160, 1024
 """Cells of the grid in the search, and at most in the end."""
 MOST_FOR_STARTS = 1000
 """Points up to which other orders than the given one are tried: they need all pairs."""
 CHAINS, ROUNDS = 8, 4
 """Chains of the same pieces tried at a time, and how often the best is cut and joined anew."""
-DECISIVE = 12.0
-"""Gain in log evidence at which an even speed along the curve is believed.
+R_FIRST, R_LEAST, R_MOST, R_STEP = 0.3, 0.003, 300.0, 10.0 ** (2 / 3)
+"""Repulsion of the search, and where it is learnt: limits, and factor between neighbours."""
+R_PRICE = 2.5
+"""Nats that each step of the repulsion must gain: the evidence is approximate, and where an even speed is believed
+wrongly the curve has to bend with the chance of the points."""
+FREEDOM = 3.0
+"""Degrees of freedom of Student's noise."""
+OWN_DIMENSIONS = 20
+"""Dimensions up to which each may have its own noise; where more have, the mode serves, with pixels in groups."""
+UNEQUAL = 0.3
+"""Variance of the log noise variance between many dimensions from which they do not have about one noise."""
+SHARP = 4.5
+"""Cells for each point from which positions of many dimensions are sharp: their sd is then 0.55 of the spacing."""
+ALIKE = 3.0
+"""Nats within which two orders explain the data about as well."""
+CURVE_ODDS = 6.0
+"""Nats that a curve may lie behind a point: whoever asks for a curve has reason to expect one."""
 
-The evidence is approximate: of points thrown independently along a curve, one set in fifteen or so would pass a
-gain of 5, and where an even speed is believed wrongly the curve gets worse by a tenth or more.
-"""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a search; see :func:`refine`."""
+
+    r: float | str
+    noise: str
+    noise_var: float | None
+    noise_floor: float
+    starts: bool
 
 
 def refine(
     Y: ArrayLike,
     x0: ArrayLike,
     *,
-    r: float = 1.0,
+    r: float | str = "auto",
     kernel: str = "se",
     periodic: bool = False,
-    random_state: Any = None,
     starts: bool = True,
     noise: str = "auto",
-    roughness: float | str = "auto",
     noise_var: float | None = None,
     noise_floor: float = 1e-5,
 ) -> Marginal | None:
@@ -52,22 +73,19 @@ def refine(
     Parameters
     ----------
     Y : ndarray (n, d)
-        Points, NaN = missing; meant for d up to about 20.
+        Points, NaN = missing.
     x0 : ndarray (n,)
         Positions in (0, 1) to start from.
-    r : float
-        Repulsion of the Coulomb process.
+    r : float or "auto"
+        Repulsion of the Coulomb process; ``auto`` asks the evidence.
     kernel : {"se", "matern32", "matern52"}
     periodic : bool
         The curve is closed.
-    random_state
-        Not used: the result is deterministic.
     starts : bool
         Try other orders too, and keep the one with the highest evidence.
-    noise : {"auto", "shared", "dimension"}
-        One noise variance for all dimensions, or one for each; ``auto`` asks the evidence.
-    roughness : {"auto"} or float in [0, 1]
-        0 keeps the covariance stationary in x; see the module's text.
+    noise : {"auto", "shared", "dimension", "student"}
+        One noise variance for all dimensions, or one for each; ``auto`` asks the evidence. ``student``: one scale
+        for all, with the heavy tails of Student's law.
     noise_var : float, optional
         Known noise variance.
     noise_floor : float
@@ -81,112 +99,109 @@ def refine(
     y = np.asarray(Y, dtype=np.float64)
     if y.ndim != 2 or np.shape(x0) != (y.shape[0],):
         raise InputError(f"points must be (n, d) and positions (n,), got {y.shape} and {np.shape(x0)}")
-    if noise not in ("auto", "shared", "dimension"):
-        raise InputError(f"noise must be 'auto', 'shared' or 'dimension', got {noise!r}")
-    chosen = kernel_named(kernel)
-    given = np.asarray(x0, dtype=np.float64)
-    n = y.shape[0]
-    seen = ~np.isnan(y)
-    mean = np.where(seen, y, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    centred = np.where(seen, y - mean, 0.0)
-    if not np.square(centred).sum() > 0:
+    if noise not in ("auto", "shared", "dimension", "student"):
+        raise InputError(f"noise must be 'auto', 'shared', 'dimension' or 'student', got {noise!r}")
+    request = Request(r=r, noise=noise, noise_var=noise_var, noise_floor=noise_floor, starts=starts)
+    with one_thread():
+        return _refine(y, np.asarray(x0, dtype=np.float64), kernel, periodic, request)
+
+
+def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Request) -> Marginal | None:
+    r, noise, n = request.r, request.noise, y.shape[0]
+    frame: Frame | None = centred(y)
+    assert frame is not None
+    if not np.square(frame.points).sum() > 0:
         return None
-    turn = seen.all() and noise != "dimension" and y.shape[1] > 1
-    axes = np.linalg.svd(centred, full_matrices=True)[2].T if turn else np.eye(y.shape[1])
-    data = _data(centred @ axes, seen.astype(np.float64), noise != "dimension", noise_floor, noise_var)
-    rough = (1.0 if r > 0 else 0.0) if roughness == "auto" else float(roughness)
+    whole = bool(frame.seen.all())
+    if whole and noise != "dimension" and y.shape[1] > 1:
+        frame = turned(frame)
+    elif y.shape[1] > OWN_DIMENSIONS:
+        frame = None
+    if frame is None:
+        return None
     layout: dict[str, Any] = {
         "n": n,
         "count": int(np.clip(0.72 * n, 24, 96)),
-        "kernel": chosen,
+        "kernel": kernel_named(kernel),
         "periodic": periodic,
-        "r": r,
+        "r": R_FIRST if isinstance(r, str) else r,
     }
-    best = _search(data, make_basis(size=COARSE, roughness=rough, **layout), given, starts and not periodic)
+    data = frame.data(tied=noise != "dimension", floor=request.noise_floor, noise_var=request.noise_var)
+    freedom = FREEDOM if noise == "student" else None
+    best, ambiguous = _search(
+        data, make_basis(size=COARSE, **layout), given, request.starts and not periodic, freedom
+    )
     cells = _cells(best)
-    if cells > 2 * FINE:
+    if freedom is None and _mode_serves(best, frame, cells):
         return None
-    best = _regrid(best, make_basis(size=min(cells, FINE), roughness=rough, **layout))
-    best = _run(best, 40)
-    if noise == "auto" and y.shape[1] > 1:
-        own = _data(centred, data.seen, False, noise_floor, noise_var)
-        theta = np.concatenate(
-            [
-                best.curve.theta[:1],
-                np.log(np.square(axes) @ best.curve.phi),
-                np.full(y.shape[1], best.curve.theta[-1]),
-            ]
-        )
-        other = _challenge(_begin(own, best.basis, best.q, best.start, theta), best)
-        # Each variance more must earn its keep.
-        if other.evidence > best.evidence + 3.0 + 2.0 * (y.shape[1] - 1):
-            best, axes = _run(other, 20), np.eye(y.shape[1])
-    if roughness == "auto" and r > 0 and not periodic:
-        other = _challenge(_crowded(best, layout, rough), best)
+    layout["size"] = min(cells, FINE)
+    best = _run(_regrid(best, make_basis(**layout)), 40)
+    best, frame = _noise_of_dimensions(best, frame, request)
+    if (isinstance(r, str) or r > 0) and not periodic:
+        other = _challenge(_crowded(best, layout), best)
         if other.evidence > best.evidence:
             best = _run(other, 20)
-    if roughness == "auto" and r > 0:
-        strict = make_basis(size=best.basis.s.size, roughness=0.0, **layout)
-        q = recut(best.q, warp_of(best, 1.0))
-        other = _challenge(_begin(best.data, strict, q, best.start, best.curve.theta), best)
-        if other.evidence > best.evidence + DECISIVE:
-            best, rough = _run(other, 20), 0.0
-    return finish(best, mean, axes, rough if r > 0 else 0.0, r)
+    if isinstance(r, str):
+        best = _learn_r(best)
+    return finish(best, frame, ambiguous)
 
 
-def _data(y: Array, seen: Array, tied: bool, floor: float, noise_var: float | None) -> Data:
-    if seen.all():
-        groups: tuple[NDArray[np.intp], ...] = (np.arange(y.shape[1]),)
-    else:
-        _, index = np.unique(seen.T, axis=0, return_inverse=True)
-        index = index.reshape(-1)
-        groups = tuple(np.flatnonzero(index == g) for g in range(index.max() + 1))
-    scale = float(np.square(y).sum() / seen.sum())
-    return Data(
-        y=y,
-        seen=seen,
-        groups=groups,
-        tied=tied,
-        scale=scale,
-        floor=max(floor, 1e-7) * scale,
-        noise_var=None if noise_var is None else max(float(noise_var), 1e-7 * scale),
-    )
-
-
-def _first_theta(data: Data) -> Array:
+def _first_theta(data: Data, log_alpha: float, share: float) -> Array:
+    """Hyper-parameters to begin with: the noise holds a share of the variance, or what the axes left out have."""
     d = data.y.shape[1]
     variance = np.square(data.y).sum(axis=0) / np.maximum(data.seen.sum(axis=0), 1)
-    noise = np.full(1 if data.tied else d, np.log(0.05 * data.scale))
-    return np.concatenate([[np.log(10.0)], np.log(variance + 1e-6 * data.scale), noise])
+    noise = share * data.scale
+    if data.rest_size:
+        noise = max(float(data.rest.sum()) / (data.rest_size * data.y.shape[0]), data.floor)
+    logs = np.full(1 if data.tied else d, np.log(noise))
+    return np.concatenate([[log_alpha], np.log(variance + 1e-6 * data.scale), logs])
 
 
-def _begin(data: Data, basis: Basis, q: Array, start: str, theta: Array | None = None) -> State:
-    first = _first_theta(data) if theta is None else theta
+def _begin(
+    data: Data,
+    basis: Basis,
+    q: Array,
+    start: str,
+    theta: Array | None = None,
+    freedom: float | None = None,
+) -> State:
+    first = _first_theta(data, np.log(10.0), 0.05) if theta is None else theta
     curve = curve_step(data, basis, q, first, 30 if theta is None else 15)
-    return State(
+    state = State(
         basis=basis,
         data=data,
         curve=curve,
         q=q,
         field=np.zeros(basis.stiffness.size),
-        evidence=log_evidence(basis, curve, q),
+        evidence=-np.inf,
         n_iter=0,
         start=start,
+        freedom=freedom,
     )
+    return replace(state, evidence=_evidence(state)[1])
+
+
+def _evidence(state: State) -> tuple[Data, float]:
+    """Points weighted by their own noise, where it is Student's, and the log evidence."""
+    value = log_evidence(state.basis, state.curve, state.q)
+    if state.freedom is None:
+        return state.data, value
+    data, more = reweighted(state.data, state.basis, state.curve, state.q, state.freedom)
+    return data, value + more
 
 
 def _run(state: State, iterations: int, tolerance: float = 2e-3) -> State:
     """Alternate between positions and curve until the evidence rests."""
-    data, basis = state.data, state.basis
-    q, field, curve, evidence = state.q, state.field, state.curve, state.evidence
-    done = 0
     for done in range(1, iterations + 1):
-        q, field = position_step(data, basis, curve, field)
-        curve = curve_step(data, basis, q, curve.theta, 5)
-        before, evidence = evidence, log_evidence(basis, curve, q)
+        q, field = position_step(state.data, state.basis, state.curve, state.field)
+        curve = curve_step(state.data, state.basis, q, state.curve.theta, 5)
+        before = state.evidence
+        state = replace(state, q=q, field=field, curve=curve, n_iter=state.n_iter + 1)
+        data, evidence = _evidence(state)
+        state = replace(state, data=data, evidence=evidence)
         if done > 3 and abs(evidence - before) < tolerance:
             break
-    return replace(state, q=q, field=field, curve=curve, evidence=evidence, n_iter=state.n_iter + done)
+    return state
 
 
 def _challenge(other: State, best: State) -> State:
@@ -195,38 +210,124 @@ def _challenge(other: State, best: State) -> State:
     return _run(other, 20) if other.evidence > best.evidence - 12.0 else other
 
 
-def _crowded(state: State, layout: dict[str, Any], roughness: float) -> State:
+def _learn_r(best: State) -> State:
+    """Raise or lower the repulsion while the evidence gains by it."""
+    for factor in (R_STEP, 1.0 / R_STEP):
+        moved = False
+        while R_LEAST <= best.basis.r * factor <= R_MOST:
+            basis = best.basis.with_r(best.basis.r * factor)
+            other = replace(best, basis=basis)
+            other = _run(replace(other, evidence=_evidence(other)[1]), 8)
+            if other.evidence <= best.evidence + (R_PRICE if factor > 1 else -R_PRICE):
+                break
+            best, moved = other, True
+        if moved:
+            break
+    return _run(best, 10)
+
+
+def _noise_of_dimensions(best: State, frame: Frame, request: Request) -> tuple[State, Frame]:
+    """One noise variance for each dimension, where that explains the data decisively better."""
+    d = frame.points.shape[1]
+    if request.noise != "auto" or d < 2 or not best.data.tied:
+        return best, frame
+    options: dict[str, Any] = {"floor": request.noise_floor, "noise_var": request.noise_var}
+    if d > OWN_DIMENSIONS:
+        return best, frame
+    # Each variance more must earn its keep.
+    own, price = frame.untied(), 3.0 + 2.0 * (d - 1)
+    data = own.data(tied=False, **options)
+    spread = np.log(np.maximum(np.square(frame.axes) @ best.curve.phi, 1e-6 * data.scale))
+    theta = np.concatenate([best.curve.theta[:1], spread, np.full(d, best.curve.theta[-1])])
+    other = _challenge(_begin(data, best.basis, best.q, best.start, theta), best)
+    return (_run(other, 20), own) if other.evidence > best.evidence + price else (best, frame)
+
+
+def _mode_serves(best: State, frame: Frame, cells: int) -> bool:
+    """Positions are sharp; or, of many dimensions, sharper than their spacing, or noise differs between them."""
+    n, d = frame.points.shape
+    if cells > 2 * FINE:
+        return True
+    if d <= OWN_DIMENSIONS:
+        return False
+    path = best.basis.phi[:, best.curve.keep] @ best.curve.mean
+    error = frame.points - (best.q @ path) @ frame.axes.T
+    logs = np.log(np.maximum(np.square(error).mean(axis=0), 1e-300))
+    return bool(cells > SHARP * n or logs.var() - 2.0 / n > UNEQUAL)
+
+
+def _crowded(state: State, layout: dict[str, Any]) -> State:
     """The same beliefs on an axis along which positions crowd in the middle: an end may then run out thinly."""
-    size = state.basis.s.size
-    basis = make_basis(size=size, roughness=roughness, crowded=True, **layout)
-    ends = ndtr(np.array([-0.5, 0.5]) / NORMAL_SD)
-    share = ends[0] + warp_of(state, 1.0) * (ends[1] - ends[0])
-    q = recut(state.q, 0.5 + NORMAL_SD * ndtri(share))
-    return _begin(state.data, basis, q, state.start, state.curve.theta)
+    basis = make_basis(crowded=True, **layout)
+    n, m = state.q.shape
+    density = (1.0 / m + state.q.sum(axis=0)) / (1.0 + n)
+    before = np.cumsum(density) - 0.5 * density
+    q = _recut(state.q, to_s(before, True))
+    return _begin(state.data, basis.with_r(state.basis.r), q, state.start, state.curve.theta, state.freedom)
 
 
-def _search(data: Data, basis: Basis, given: Array, others: bool) -> State:
-    """Short runs from several orders, longer ones from the best two."""
+def _recut(q: Array, place: Array) -> Array:
+    """Beliefs (n, m) on an even grid, from those about cells that stand at ``place`` (m,) now."""
+    m = place.size
+    edges = np.arange(m + 1) / m
+    middle = 0.5 * (place[1:] + place[:-1])
+    old = np.concatenate([[0.0], middle, [1.0]])
+    total = np.concatenate([np.zeros((q.shape[0], 1)), np.cumsum(q, axis=1)], axis=1)
+    out = np.stack([np.diff(np.interp(edges, old, row)) for row in total])
+    out = np.maximum(out, 0.0) + 1e-300
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _search(
+    data: Data, basis: Basis, given: Array, others: bool, freedom: float | None
+) -> tuple[State, bool]:
+    """Short runs from several orders, longer ones from the best two; and whether another order is as good."""
     orders = {"given": given}
     others = others and 8 <= data.y.shape[0] <= MOST_FOR_STARTS
     if others:
         for label, order in starting_orders(data.y, data.seen).items():
             if differs(order, list(orders.values())):
                 orders[label] = order
-    tried = [_run(_from_order(data, basis, order, label), 10) for label, order in orders.items()]
-    tried.sort(key=lambda state: -state.evidence)
+    tried = [_run(_from_order(data, basis, order, label, freedom), 10) for label, order in orders.items()]
+    if others:
+        # A curve that turns within few lengths is lost where noise may explain it first.
+        tried += [
+            _run(_from_order(data, basis, order, label, freedom, short=True), 10)
+            for label, order in orders.items()
+        ]
+    tried = _sorted(tried)
     longer = [_run(state, 25) for state in tried[:2]]
-    best = max(longer, key=lambda state: state.evidence)
-    return _mended(best) if others else best
+    if all(state.collapsed for state in longer):
+        longer += [_run(state, 25) for state in tried[2:] if not state.collapsed][:1]
+    longer = _sorted(longer)
+    best = _mended(longer[0]) if others else longer[0]
+    s = basis.s
+    found = modes(best.q, s, basis.periodic)
+    rivals = [state for state in tried + longer if state.evidence > best.evidence - ALIKE]
+    ambiguous = any(
+        abs(np.corrcoef(found, modes(state.q, s, basis.periodic))[0, 1]) < 0.9 for state in rivals
+    )
+    return best, ambiguous and not basis.periodic
 
 
-def _from_order(data: Data, basis: Basis, order: Array, label: str) -> State:
-    """Beliefs a few neighbours wide around positions ``order`` (n,), and the curve given them."""
+def _sorted(states: list[State]) -> list[State]:
+    """Best first; a point must beat a curve by more than a little."""
+    return sorted(states, key=lambda state: -state.evidence + (CURVE_ODDS if state.collapsed else 0.0))
+
+
+def _from_order(
+    data: Data, basis: Basis, order: Array, label: str, freedom: float | None = None, short: bool = False
+) -> State:
+    """Beliefs a few neighbours wide around positions ``order`` (n,), and the curve given them.
+
+    ``short``: narrower ones, and the curve begins with a short length and little noise.
+    """
     apart = np.abs(order[:, None] - basis.s)
     if basis.periodic:
         apart = np.minimum(apart, 1.0 - apart)
-    q = np.exp(-0.5 * np.square(apart / 0.03)) + 1e-300
-    return _begin(data, basis, q / q.sum(axis=1, keepdims=True), label)
+    q = np.exp(-0.5 * np.square(apart / (0.012 if short else 0.03))) + 1e-300
+    theta = _first_theta(data, np.log(100.0), 0.005) if short else None
+    return _begin(data, basis, q / q.sum(axis=1, keepdims=True), label, theta, freedom)
 
 
 def _mended(best: State) -> State:
@@ -243,7 +344,7 @@ def _mended(best: State) -> State:
         if not chains:
             break
         known += chains
-        tried = [_run(_from_order(data, basis, order, best.start), 3) for order in chains]
+        tried = [_run(_from_order(data, basis, order, best.start, best.freedom), 3) for order in chains]
         tried.sort(key=lambda state: -state.evidence)
         other = max((_run(state, 30) for state in tried[:2]), key=lambda state: state.evidence)
         # Less than this is the same place reached again.
@@ -255,9 +356,7 @@ def _mended(best: State) -> State:
 
 def _cells(state: State) -> int:
     """Cells that the grid needs: two and a half for the sd of a position where the curve is fast."""
-    curve = state.curve
-    path = state.basis.phi[:, curve.keep] @ curve.mean / np.sqrt(curve.noise_var)
-    step = np.sqrt(np.square(np.diff(path, axis=0)).sum(axis=1))
+    step = np.sqrt(np.square(np.diff(state.path, axis=0)).sum(axis=1))
     speed = float(np.quantile(step, 0.9)) * state.basis.s.size
     return int(np.clip(2.5 * speed, COARSE, 10 * FINE))
 

@@ -1,4 +1,4 @@
-"""From the end of the search to the posterior: positions in (0, 1) and the covariance of the curve."""
+"""Where the search stands, and from its end to the posterior: positions and the covariance of the curve."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.integrated.basis import Basis
+from videorestore.model.integrated.axes import Frame
+from videorestore.model.integrated.basis import Basis, to_x
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.steps import Curve, Data
 
@@ -15,11 +16,16 @@ Array = NDArray[np.float64]
 
 LEAST_PRECISION = 0.2
 """Smallest share of a direction's mean-field precision that Louis' correction may leave."""
+POINT = 1.0
+"""Sd of the noise, per root of the kept axes, below which the extent of a curve is that of a point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Where the search stands: beliefs ``q`` (n, m), the curve given them, the field, the evidence."""
+    """Where the search stands: beliefs ``q`` (n, m), the curve given them, the field, the evidence.
+
+    ``freedom`` is that of Student's noise, None where it is normal.
+    """
 
     basis: Basis
     data: Data
@@ -29,32 +35,23 @@ class State:
     evidence: float
     n_iter: int
     start: str
+    freedom: float | None = None
 
+    @property
+    def path(self) -> Array:
+        """Mean curve (m, d) on the grid, in sds of the noise."""
+        phi = self.basis.phi[:, self.curve.keep]
+        return np.asarray(phi @ self.curve.mean / np.sqrt(self.curve.noise_var))
 
-def warp_of(state: State, roughness: float) -> Array:
-    """x (m,) at each cell: the share of points before it, shrunk to s where the warp is stiff."""
-    n, m = state.q.shape
-    if roughness <= 0:
-        return state.basis.s
-    prior = 1.0 + n * (1.0 / roughness - 1.0)
-    density = (prior / m * np.exp(state.basis.log_prior) + state.q.sum(axis=0)) / (prior + n)
-    return np.asarray(np.cumsum(density) - 0.5 * density)
-
-
-def recut(q: Array, warp: Array) -> Array:
-    """Beliefs (n, m) about x on an even grid, from those about s with x = ``warp`` (m,) at each cell."""
-    m = warp.size
-    edges = np.arange(m + 1) / m
-    middle = 0.5 * (warp[1:] + warp[:-1])
-    old = np.concatenate([[0.0], middle, [1.0]])
-    total = np.concatenate([np.zeros((q.shape[0], 1)), np.cumsum(q, axis=1)], axis=1)
-    out = np.stack([np.diff(np.interp(edges, old, row)) for row in total])
-    out = np.maximum(out, 0.0) + 1e-300
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
+    @property
+    def collapsed(self) -> bool:
+        """The curve is no longer than the noise is wide: a point."""
+        held = self.path[self.q.sum(axis=0) > 1e-3]
+        return bool(np.linalg.norm(np.ptp(held, axis=0)) < POINT * np.sqrt(held.shape[1]))
 
 
 def modes(q: Array, s: Array, periodic: bool) -> Array:
-    """Most probable position (n,) of each point, between cells by a parabola through the log density."""
+    """Most probable place (n,) of each point, between cells by a parabola through the log density."""
     m = s.size
     top = q.argmax(axis=1)
     rows = np.arange(q.shape[0])
@@ -71,40 +68,41 @@ def modes(q: Array, s: Array, periodic: bool) -> Array:
     return np.asarray(0.998 * mode + 0.002 * (q @ s))
 
 
-def finish(state: State, mean: Array, axes: Array, roughness: float, r: float) -> Marginal:
+def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
+    """The posterior at the end of a search, in the dimensions of the data."""
+    loading = frame.axes
     basis, curve, q = state.basis, state.curve, state.q
-    s = modes(q, basis.s, basis.periodic)
-    warp = warp_of(state, roughness)
-    x = np.interp(s, basis.s, warp) if roughness > 0 else s
+    x = to_x(modes(q, basis.s, basis.periodic), basis.crowded)
+    at = to_x(basis.s, basis.crowded)
+    first = q @ at
     flip = bool(x[0] > x[-1]) and not basis.periodic
-    first = q @ warp
-    x_sd = np.sqrt(np.maximum(q @ np.square(warp) - np.square(first), 0.0))
-    root = louis_root(state)
+    noise = curve.noise_var
     return Marginal(
         x=1.0 - x if flip else x,
-        x_sd=x_sd,
-        s=1.0 - s if flip else s,
+        x_sd=np.sqrt(np.maximum(q @ np.square(at) - np.square(first), 0.0)),
         grid=basis.s,
-        warp=warp,
         q=q,
-        mean=mean,
-        weights=curve.mean @ axes.T,
-        root=np.einsum("jl,klr->kjr", axes, root),
-        axes=axes,
+        mean=frame.mean,
+        weights=curve.mean,
+        root=louis_root(state),
+        loading=loading,
         omega=basis.omega[curve.keep],
         curve=curve,
         data=state.data,
         kernel=basis.kernel,
         periodic=basis.periodic,
-        r=r,
+        crowded=basis.crowded,
+        r=basis.r,
         alpha=curve.alpha,
-        phi=np.square(axes) @ curve.phi,
-        noise_var=np.square(axes) @ curve.noise_var,
+        phi=np.square(loading) @ curve.phi,
+        noise_var=np.full(loading.shape[0], noise[0]) if state.data.tied else noise,
         evidence=state.evidence,
-        roughness=roughness,
         start=state.start,
         n_iter=state.n_iter,
         flip=flip,
+        collapsed=state.collapsed,
+        ambiguous=ambiguous,
+        freedom=state.freedom,
     )
 
 
@@ -119,9 +117,10 @@ def louis_root(state: State) -> Array:
     phi = state.basis.phi[:, curve.keep]
     noise = curve.noise_var
     path = phi @ curve.mean
+    known = data.weight[:, None] * data.seen
     # Scores in whitened weights: one column per dimension and feature.
     white = [phi @ curve.root[:, :, j] for j in range(d)]
-    pull = [data.seen[:, j, None] * (data.y[:, j, None] - path[:, j]) / noise[j] for j in range(d)]
+    pull = [known[:, j, None] * (data.y[:, j, None] - path[:, j]) / noise[j] for j in range(d)]
     first = np.concatenate([(q * pull[j]) @ white[j] for j in range(d)], axis=1)
     lost = -first.T @ first
     for i in range(d):

@@ -6,11 +6,12 @@ posterior probabilities of each point's position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import gammaln
 
 from videorestore.model.integrated.basis import Array, Basis
 
@@ -26,8 +27,17 @@ NOISE_SPREAD = 1.0
 class Data:
     """Centred points (n, d) with zeros where missing, and where they are seen.
 
-    ``tied``: all dimensions share one noise variance (then ``y`` is turned to its principal axes, in which
-    each axis has its own signal variance).
+    Attributes
+    ----------
+    tied : bool
+        All dimensions share one noise variance; then ``y`` is turned to its principal axes, in which each axis
+        has its own signal variance.
+    rest : ndarray (n,)
+        Squared length of each point in the axes left out, which hold noise only.
+    rest_size : int
+        Number of those axes.
+    weight : ndarray (n,)
+        Precision of each point relative to the others; all 1 where noise is normal.
     """
 
     y: Array
@@ -37,6 +47,9 @@ class Data:
     scale: float
     floor: float
     noise_var: float | None
+    rest: Array
+    rest_size: int
+    weight: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +89,23 @@ class Moments:
     cross: Array
     norm: Array
     count: Array
+    rest: float
+    rest_count: float
 
 
 def moments(data: Data, basis: Basis, q: Array) -> Moments:
     """Sums over points and grid of features, weighted by the beliefs ``q`` (n, m)."""
     gram = []
     for columns in data.groups:
-        weight = data.seen[:, columns[0]] @ q
+        weight = (data.weight * data.seen[:, columns[0]]) @ q
         gram.append(basis.phi.T @ (weight[:, None] * basis.phi))
     return Moments(
         gram=tuple(gram),
-        cross=basis.phi.T @ (q.T @ data.y),
-        norm=np.square(data.y).sum(axis=0),
+        cross=basis.phi.T @ (q.T @ (data.weight[:, None] * data.y)),
+        norm=data.weight @ np.square(data.y),
         count=data.seen.sum(axis=0),
+        rest=float(data.weight @ data.rest),
+        rest_count=float(data.rest_size * data.y.shape[0]),
     )
 
 
@@ -141,6 +158,8 @@ def curve_given(
             white[:, columns] = weight / np.sqrt(variance)
             root[:, :, columns] = (root_s[:, None] * vectors)[:, :, None] * np.sqrt(variance)[None]
     if theta.size == 2 + d:
+        value -= 0.5 * (sums.rest_count * float(np.log(2 * np.pi * noise[0])) + sums.rest / float(noise[0]))
+        noise_gradient[0] += 0.5 * (sums.rest / float(noise[0]) - sums.rest_count)
         gradient[1 + d] = noise_gradient.sum()
     else:
         gradient[1 + d :] = noise_gradient
@@ -203,7 +222,25 @@ def log_likelihood(data: Data, basis: Basis, curve: Curve) -> Array:
     flat = np.tensordot(phi, curve.root, axes=(1, 0))
     second = np.square(mean) + np.square(flat).sum(axis=1)
     noise = curve.noise_var
-    return np.asarray((data.y / noise) @ mean.T - 0.5 * (data.seen / noise) @ second.T)
+    logs = (data.y / noise) @ mean.T - 0.5 * (data.seen / noise) @ second.T
+    return np.asarray(data.weight[:, None] * logs)
+
+
+def reweighted(data: Data, basis: Basis, curve: Curve, q: Array, freedom: float) -> tuple[Data, float]:
+    """Precisions of the points under Student's noise with ``freedom`` degrees, and what they add to the evidence.
+
+    Each point's precision is gamma distributed before and after; given it the noise is normal.
+    """
+    unit = replace(data, weight=np.ones_like(data.weight))
+    own = np.square(data.y / np.sqrt(curve.noise_var)).sum(axis=1) + data.rest / float(curve.noise_var[0])
+    square = own - 2.0 * (q * log_likelihood(unit, basis, curve)).sum(axis=1)
+    shape = 0.5 * freedom
+    after = shape + 0.5 * (data.seen.sum(axis=1) + data.rest_size)
+    rate = shape + 0.5 * np.maximum(square, 0.0)
+    weight = after / rate
+    logs = shape * np.log(shape) - gammaln(shape) + gammaln(after) - after * np.log(rate)
+    # The curve's evidence holds -weight * square / 2 already, the gamma's share is the rest.
+    return replace(data, weight=weight), float((logs + after - shape * weight).sum())
 
 
 def position_step(data: Data, basis: Basis, curve: Curve, field: Array) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from videorestore.model.covariance import covariance, kernel_named
 from videorestore.model.joint.mode import optimise, start_hyper
@@ -13,8 +14,45 @@ from videorestore.model.outcome import Options
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+R_BASE = 0.15
+"""Repulsion where none is given, before it is divided by the share of pixels that count.
+
+Of a rendered turntable, a pan and a ring that shrinks, with 1 to 8 frames taken out, clean, in 8 bit and with noise of
+sd 10, holes come back up to a quarter too narrow at 1, up to a fifth at 0.3, up to an eighth too wide at 0.1.
+"""
 FRAMES = 300
 """Frames, evenly spread, on which starts are compared."""
+
+
+def base_r(options: Options) -> float:
+    """The repulsion before it is weighed against the likelihood."""
+    return R_BASE if isinstance(options.r, str) else float(options.r)
+
+
+def effective_share(posterior: Posterior, x: Array, alpha: Array, ratio: Array) -> float:
+    """Share of the pixels that tell something of their own, in (0, 1].
+
+    Made white along the curve, frames are independent, and the products of two of them have the mean square
+    tr(C^2), C the covariance between pixels; (tr C)^2 / tr(C^2) is the number of independent pixels that would
+    scatter as much. Pixels that go together, and a curve that the kernel does not suit, both lower it: the
+    likelihood is then too sure of itself by that factor.
+    """
+    group = max(posterior.groups, key=lambda g: g.size)
+    part = max(group.parts, key=lambda p: p.size * p.gram.shape[0])
+    at = x if part.rows is None else x[part.rows]
+    n = at.size
+    e = covariance(posterior.kernel, at, at, float(alpha[group.shape]), posterior.periodic)
+    e.flat[:: n + 1] += ratio[posterior.groups.index(group)]
+    try:
+        factor = np.linalg.cholesky(e)
+    except np.linalg.LinAlgError:
+        return 1.0
+    white = solve_triangular(factor, part.gram, lower=True)
+    white = solve_triangular(factor, white.T, lower=True)
+    own = np.diagonal(white)
+    together = (np.square(white).sum() - np.square(own).sum()) / (n * (n - 1))
+    # So many products would be seen of pixels that are independent.
+    return float(np.clip(np.square(own.mean()) / max(together, 1e-300) / part.size, 1.0 / part.size, 1.0))
 
 
 def log_score(posterior: Posterior, x: Array, alpha: Array, ratio: Array) -> float:
@@ -82,7 +120,7 @@ def held_out_evidence(
         groups=[Group(parts=(Part(gram=kept, size=size),), noise_var=noise)],
         n=train.size,
         kernel=kernel_named(options.kernel),
-        r=options.r,
+        r=base_r(options),
         periodic=options.periodic,
         noise_floor=options.noise_floor,
     )

@@ -14,7 +14,7 @@ from videorestore.errors import InputError, NumericalError
 from videorestore.model.checks import check_facts, check_options
 from videorestore.model.covariance import KERNELS, Kernel, covariance, kernel_named
 from videorestore.model.gram import Stream, survey
-from videorestore.model.joint.evidence import held_out_evidence, log_score
+from videorestore.model.joint.evidence import base_r, effective_share, held_out_evidence, log_score
 from videorestore.model.joint.mode import optimise, start_hyper
 from videorestore.model.joint.objective import Group, Part, Posterior, inverse_and_logdet, permuted
 from videorestore.model.joint.passes import Belief, Pixels
@@ -30,6 +30,8 @@ Indices = NDArray[np.intp]
 
 SLACK = 1.02
 """Positions fitted to loud pixels follow their noise a little, which lowers the error in sample."""
+TEMPERINGS = 2
+"""Times that the repulsion is weighed and the mode found with it."""
 EM_ROUNDS = 5
 """Times that missing values are filled and the curve fitted again, before pixels are grouped."""
 
@@ -75,6 +77,7 @@ class _Fit:
         name, x = self._start(shared, first)
         posterior = self._posterior(shared, first)
         x, alpha, ratio = self._optimise("shared", posterior, x, None, None)
+        posterior, x, alpha, ratio = self._tempered(posterior, x, alpha, ratio)
         if not self.facts.complete:
             posterior, x, alpha, ratio = self._complete(posterior, x, alpha, ratio)
         evidence: dict[str, float] = {first.name: log_score(posterior, x, alpha, ratio)}
@@ -86,7 +89,7 @@ class _Fit:
                 if name_of == first.name:
                     continue
                 other = replace(posterior, kernel=kernel)
-                tried[name_of] = (other, *self._optimise(name_of, other, x, None, None))
+                tried[name_of] = self._tempered(other, *self._optimise(name_of, other, x, None, None))
                 evidence[name_of] = log_score(*tried[name_of])
             best = max(KERNELS, key=lambda k: evidence[k])
             posterior, x, alpha, ratio = tried[best]
@@ -100,8 +103,30 @@ class _Fit:
     def _posterior(self, groups: list[Group], kernel: Kernel) -> Posterior:
         o = self.options
         return Posterior(
-            groups=groups, n=self.u, kernel=kernel, r=o.r, periodic=o.periodic, noise_floor=o.noise_floor
+            groups=groups,
+            n=self.u,
+            kernel=kernel,
+            r=base_r(o),
+            periodic=o.periodic,
+            noise_floor=o.noise_floor,
         )
+
+    def _tempered(
+        self, posterior: Posterior, x: Array, alpha: Array, ratio: Array
+    ) -> tuple[Posterior, Array, Array, Array]:
+        """Repulsion in proportion to the likelihood that it is weighed against, and the mode with it.
+
+        Pixels that go together make the likelihood too sure of itself. To take it to the power of the share of
+        pixels that count is to divide the repulsion by it.
+        """
+        options = self.options
+        if not options.temper or not options.learn_x or base_r(options) == 0:
+            return posterior, x, alpha, ratio
+        for _ in range(TEMPERINGS):
+            share = effective_share(posterior, x, alpha, ratio)
+            posterior = replace(posterior, r=base_r(options) / share)
+            x, alpha, ratio = self._optimise("repulsion", posterior, x, alpha, ratio)
+        return posterior, x, alpha, ratio
 
     def _shared_groups(self) -> list[Group]:
         """One group of all pixels that change."""
@@ -337,7 +362,7 @@ class _Fit:
             rows=self.rows,
             kernel=posterior.kernel,
             periodic=options.periodic,
-            r=options.r,
+            r=posterior.r,
             alpha=alpha[shapes],
             ratio=ratio,
             label=label.astype(np.int16),

@@ -1,0 +1,110 @@
+"""The data as the search sees them: centred, in few axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from videorestore.model.integrated.steps import Data
+
+Array = NDArray[np.float64]
+
+FEW = 8
+"""Dimensions up to which every principal axis is kept."""
+MOST = 16
+"""Axes kept at most; data that need more have positions so sharp that their mode serves."""
+EDGE = 1.05
+"""Times the largest variance that noise alone would give an axis (Marchenko and Pastur), above which one is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Centred points and the axes in which they are written.
+
+    Attributes
+    ----------
+    mean : ndarray (d,)
+    axes : ndarray (d, a)
+        Orthonormal columns.
+    points : ndarray (n, d)
+        Centred, 0 where missing.
+    seen : ndarray (n, d)
+    turned : bool
+        The axes are principal ones, of which the smallest may be left out.
+    """
+
+    mean: Array
+    axes: Array
+    points: Array
+    seen: Array
+    turned: bool
+
+    def data(self, *, tied: bool, floor: float, noise_var: float | None) -> Data:
+        """The points in the axes."""
+        y = self.points @ self.axes
+        a = y.shape[1]
+        left = self.points.shape[1] - a
+        rest = np.maximum(np.square(self.points).sum(axis=1) - np.square(y).sum(axis=1), 0.0)
+        seen = self.seen if not left and not self.turned else np.ones_like(y)
+        if seen.all():
+            groups: tuple[NDArray[np.intp], ...] = (np.arange(a),)
+        else:
+            _, index = np.unique(seen.T, axis=0, return_inverse=True)
+            index = index.reshape(-1)
+            groups = tuple(np.flatnonzero(index == g) for g in range(index.max() + 1))
+        scale = float(np.square(y).sum() / seen.sum())
+        return Data(
+            y=y,
+            seen=seen,
+            groups=groups,
+            tied=tied,
+            scale=scale,
+            floor=max(floor, 1e-7) * float(np.square(self.points).sum() / max(self.seen.sum(), 1)),
+            noise_var=None if noise_var is None else max(float(noise_var), 1e-7 * scale),
+            rest=rest if left else np.zeros(y.shape[0]),
+            rest_size=left,
+            weight=np.ones(y.shape[0]),
+        )
+
+    def untied(self) -> Frame:
+        """The same in the dimensions as they are."""
+        return replace(self, axes=np.eye(self.points.shape[1]), turned=False)
+
+
+def centred(y: Array) -> Frame:
+    """Points (n, d), NaN = missing, in the dimensions as they are."""
+    seen = ~np.isnan(y)
+    mean = np.where(seen, y, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return Frame(
+        mean=mean,
+        axes=np.eye(y.shape[1]),
+        points=np.where(seen, y - mean, 0.0),
+        seen=seen.astype(np.float64),
+        turned=False,
+    )
+
+
+def turned(frame: Frame) -> Frame | None:
+    """The principal axes that rise above the noise; None where they are too many."""
+    points = frame.points
+    n, d = points.shape
+    if d <= FEW:
+        return replace(frame, axes=np.linalg.svd(points, full_matrices=True)[2].T, turned=True)
+    values, vectors = np.linalg.eigh(points @ points.T if d > n else points.T @ points)
+    order = np.argsort(-values)[: min(n - 1, d)]
+    values = np.maximum(values[order], 0.0) / n
+    above, before = 0, -1
+    while above != before and above < values.size - 1:
+        # What the axes above leave is noise: the more there are, the less it is.
+        noise = values[above:].sum() / (d - above)
+        before, above = above, int((values > noise * np.square(1.0 + np.sqrt(d / n)) * EDGE).sum())
+    if above > MOST and values[MOST:above].sum() > 0.5 * noise * d:
+        return None
+    kept = order[: int(np.clip(above, 2, MOST))]
+    axes = vectors[:, kept]
+    if d > n:
+        axes = points.T @ axes
+        axes = axes / np.linalg.norm(axes, axis=0)
+    return replace(frame, axes=axes, turned=True)

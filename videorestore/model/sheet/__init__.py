@@ -1,0 +1,1 @@
+"""The electroGP on positions of two or three dimensions."""
