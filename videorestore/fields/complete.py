@@ -35,6 +35,10 @@ TEXTURE, ERROR = 2.0, 0.5
 BETWEEN = 0.5
 """Variance of a line interpolated within its field, midway between two known ones, in units of the texture."""
 
+EDGE_WINDOW, SLANT, PLAIN = (9, 1), 6, 0.4
+"""Columns and lines over which an edge must match; most columns that it moves from a line to the next; an edge is followed
+where the lines differ along it by less than this share of what they differ straight across."""
+
 BLUR = 0.05
 """Share of the texture that is lost even where a known line is read: between columns, by a codec."""
 
@@ -78,12 +82,36 @@ def own_lines(plane: Floats, parity: int) -> Floats:
     )
 
 
+def along_edges(lines: Floats) -> Floats:
+    """Own lines ``(m, w, 4)`` read along the edge through each missing pixel, where one is plain to see, else as they are."""
+    above, below = (np.ascontiguousarray(lines[..., q]) for q in (1, 2))
+    outer = np.ascontiguousarray(lines[..., 0]), np.ascontiguousarray(lines[..., 3])
+
+    def moved(line: Floats, by: int) -> Floats:
+        padded = np.pad(line, ((0, 0), (abs(by), abs(by))), mode="edge")
+        return padded[:, abs(by) + by : abs(by) + by + line.shape[1]]
+
+    def cost(by: int) -> Floats:
+        across = np.abs(moved(above, by) - moved(below, -by))
+        return np.asarray(cv2.blur(across, EDGE_WINDOW, borderType=cv2.BORDER_REFLECT))
+
+    best, found = cost(0) * np.float32(PLAIN), lines.copy()
+    for by in [k * sign for k in range(1, SLANT + 1) for sign in (-1, 1)]:
+        now = cost(by) + np.float32(abs(by))
+        better = now < best
+        best = np.where(better, now, best)
+        parts = moved(outer[0], 3 * by), moved(above, by), moved(below, -by), moved(outer[1], -3 * by)
+        for q, part in enumerate(parts):
+            found[..., q] = np.where(better, part, found[..., q])
+    return found
+
+
 def first_guess(fields: Sequence[Field], k: int) -> Floats:
     """Luma of field ``k`` with its missing lines woven where things rest, else interpolated."""
     parity = fields[k].parity
     other = 1 - parity
     picture = fields[k].planes[0].copy()
-    lines = own_lines(picture, parity)
+    lines = along_edges(own_lines(picture, parity))
     spatial = (9.0 * (lines[..., 1] + lines[..., 2]) - lines[..., 0] - lines[..., 3]) / np.float32(16.0)
     sides = [fields[j].planes[0][other::2] for j in (k - 1, k + 1) if 0 <= j < len(fields)]
     if not sides:
@@ -202,7 +230,7 @@ def complete_plane(
     else:
         offsets, values, errors = (np.empty((0, *texture.shape, *end), np.float32) for end in ((), (3,), ()))
     height = field.planes[plane].shape[0]
-    krige(lines, offsets, values, errors, texture, MODEL, field.parity, height, mean, sd)
+    krige(along_edges(lines), offsets, values, errors, texture, MODEL, field.parity, height, mean, sd)
     return mean, sd
 
 
