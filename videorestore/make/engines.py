@@ -220,6 +220,7 @@ class CurveEngine:
         from videorestore.curve.denoise import denoise
 
         mean, sd, info = denoise(frames, sigma=noise.sd, strength=strength)
+        mean = noise.unclip(mean)
         return mean[start:stop], sd[start:stop], np.asarray(info.x, np.float32)
 
     def denoise_on_disk(
@@ -231,6 +232,9 @@ class CurveEngine:
         # Three digits of an sd are enough.
         mean, sd = Spool(scratch, frames.shape), Spool(scratch, frames.shape, np.float16)
         info = denoise(frames, sigma=noise.sd, strength=strength, out=mean, out_sd=sd)[2]
+        if noise.clipped:
+            for k in range(start, stop):
+                mean[k] = noise.unclip(mean[k])
         return mean.part(start, stop), sd.part(start, stop), np.asarray(info.x, np.float32)
 
     def inpaint(

@@ -1,13 +1,14 @@
 """Denoising of natural video: Gaussian posterior means along motion and over groups of similar patches.
 
 1. A pilot of every frame by itself (overlapped cosine blocks), motion between neighbours on it.
-2. The posterior along the motion: neighbours, warped, are weighed by how well their pilots fit; what noise is left
-   is known for every pixel and removed by cosine blocks again. This is the guide, and the result of ``fast``.
+2. The posterior along the motion: neighbours, warped, are weighed by how well their pilots fit. Places that rest hear
+   all frames at hand (:mod:`videorestore.motion.denoise_rest`). What noise is left is known for every pixel and
+   removed by cosine blocks again. This is the guide, and the result of ``fast``.
 3. Motion again on the guide, then groups of similar patches with the guide's covariance (``default``); once more
    with that result as guide (``best``).
 
-Every output frame is a function of the frames within `REACH` of it, so a window with such a halo gives the same
-bits as the whole clip. Memory is about 150 bytes per pixel and frame of the window for colour, 60 for grey.
+What is asked for is a function of those frames and the ones within `REACH` of them; the more are asked for at once, the
+more is known of what rests. Memory is about 150 bytes per pixel and frame of the window for colour, 60 for grey.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from videorestore.compiled import in_threads
 from videorestore.errors import InputError
 from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
 from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
+from videorestore.motion.denoise_rest import with_rest
 from videorestore.motion.flow import fast_flow
 from videorestore.spatial.dct import shrink_in_planes
 from videorestore.spatial.noise import LUMA, Noise
@@ -226,6 +228,7 @@ def _denoise(
     temporal = _TEMPORAL_SHARE if preset.passes else 1.0
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise.codec)
+    parts = with_rest(parts, _last(planes[low:high]), variance[low:high].mean(axis=1), preset.temporal)
     done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left

@@ -65,6 +65,7 @@ class Along:
     left : share of the variance that is left.
     trust : how far patches may take the mean for data.
     own : share of the mean that the frame's own noise has.
+    common : share of the noise that the frame has in common with its neighbours, after a codec.
     chroma, chroma_left : the mean and the share for the chroma, where there is any.
     """
 
@@ -72,6 +73,7 @@ class Along:
     left: FloatArray
     trust: FloatArray
     own: FloatArray
+    common: FloatArray | None = None
     chroma: FloatArray | None = None
     chroma_left: FloatArray | None = None
 
@@ -161,6 +163,7 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
         left=left,
         trust=trust,
         own=own,
+        common=common,
         chroma=None if chroma is None else chroma.mean(),
         chroma_left=None if chroma is None else chroma.left(common),
     )

@@ -1,0 +1,70 @@
+"""What rests hears all frames: planted truth at rest, in changing light, and where things move."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from tests.motion.test_denoise import noisy_of, panning, rms
+from videorestore.motion import denoise as denoising
+from videorestore.motion.denoise import denoise
+from videorestore.motion.denoise_along import Along
+from videorestore.motion.denoise_rest import with_rest
+from videorestore.spatial.noise import Noise
+
+JIT = not numba.config.DISABLE_JIT
+SD = 20.0
+
+
+def errors(truth: np.ndarray, monkeypatch: pytest.MonkeyPatch, where: object = ...) -> tuple[float, float]:
+    """Error of ``fast`` without and with the memory of what rests."""
+    noisy = noisy_of(truth, SD)
+    with_memory = denoise(noisy, Noise.white(SD), quality="fast")[0]
+    monkeypatch.setattr(denoising, "with_rest", lambda parts, *_: parts)
+    without = denoise(noisy, Noise.white(SD), quality="fast")[0]
+    return rms((without - truth)[where]), rms((with_memory - truth)[where])
+
+
+def resting(n: int) -> np.ndarray:
+    return np.repeat(panning(1, 64, 72), n, axis=0)
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize("lit", [False, True], ids=["steady", "flickering"])
+def test_what_rests_is_seen_in_all_frames_whatever_the_light(
+    lit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = resting(30)
+    if lit:
+        gain = 0.8 + 0.08 * np.random.default_rng(1).standard_normal(30)
+        truth = (truth * gain[:, None, None, None]).astype(np.float32)
+    without, with_memory = errors(truth, monkeypatch)
+    assert with_memory < (0.85 if lit else 0.75) * without
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_what_moves_is_left_to_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    without, with_memory = errors(panning(20, 64, 72), monkeypatch)
+    assert with_memory < 1.005 * without
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_what_comes_and_goes_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = resting(30)
+    place = np.s_[:, 20:40, 25:45]
+    truth[place][10:18] += 35
+    without, with_memory = errors(np.clip(truth, 0, 255), monkeypatch, place)
+    assert with_memory < without
+
+
+def test_the_mass_at_rest_is_the_number_of_frames() -> None:
+    n, h, w = 12, 24, 24
+    clip = np.full((n, h, w, 1), 100, np.float32)
+    one = np.ones((h, w), np.float32)
+    parts = [Along(mean=clip[t], left=one / 3, trust=one, own=one / 3) for t in range(n)]
+    joined = with_rest(parts, clip, np.full((n, h, w), 9, np.float32), 1)
+    # Three frames are in each mean along motion; the other nine are before and behind.
+    np.testing.assert_allclose(1 / joined[6].left, n, rtol=1e-4)
+    np.testing.assert_allclose(joined[6].mean, 100, rtol=1e-5)
+    assert with_rest(parts[:2], clip[:2], np.ones((2, h, w), np.float32), 1) == parts[:2]
