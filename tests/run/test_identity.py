@@ -10,7 +10,7 @@ from videorestore.errors import MediaReadError, MediaWriteError, VideoRestoreErr
 from videorestore.media.pipe import RawPipe
 from videorestore.run.store import WorkFolder
 
-perform = import_module("videorestore.run.perform")
+film = import_module("videorestore.run.film")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def job(tmp_path):
 
 def after_making(monkeypatch, change, times=1):
     """Do something once the pieces are made, so many times."""
-    make = perform._make_these
+    make = film._make_these
     left = [times]
 
     def made(todo, assignment, *rest):
@@ -39,7 +39,7 @@ def after_making(monkeypatch, change, times=1):
             change(WorkFolder(assignment.output))
         return jobs
 
-    monkeypatch.setattr(perform, "_make_these", made)
+    monkeypatch.setattr(film, "_make_these", made)
 
 
 def flip(folder):

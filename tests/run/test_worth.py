@@ -1,6 +1,5 @@
 """How many processes a run takes by itself: as many as have enough to do, and as asked where that is said."""
 
-import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -11,10 +10,8 @@ import pytest
 from videorestore.make.cost import STARTING
 from videorestore.media import open_source
 from videorestore.request.verbs import UpsampleOptions
+from videorestore.run import needs as runs
 from videorestore.run import workers
-
-# The package has a function of the same name.
-runs = sys.modules["videorestore.run.perform"]
 
 
 def work(seconds, frames=10, side=100):
@@ -30,16 +27,16 @@ def four_cores(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "processes"), [(0, 1), (11, 1), (13, 2), (1000, 4)])
 def test_a_process_is_started_for_enough_work(seconds, processes):
-    assert runs._processes(work(seconds), UpsampleOptions(factor=Fraction(2)), 8) == processes
+    assert runs.processes(work(seconds), UpsampleOptions(factor=Fraction(2)), 8) == processes
 
 
 def test_encoding_is_work_too():
-    assert runs._processes(work(0, frames=1000, side=1000), UpsampleOptions(factor=Fraction(2)), 8) == 4
+    assert runs.processes(work(0, frames=1000, side=1000), UpsampleOptions(factor=Fraction(2)), 8) == 4
 
 
 def test_what_is_asked_for_is_done():
-    assert runs._processes(work(0), UpsampleOptions(factor=Fraction(2), jobs=3), 8) == 3
-    assert runs._processes(work(1000), UpsampleOptions(factor=Fraction(2), jobs=1), 8) == 1
+    assert runs.processes(work(0), UpsampleOptions(factor=Fraction(2), jobs=3), 8) == 3
+    assert runs.processes(work(1000), UpsampleOptions(factor=Fraction(2), jobs=1), 8) == 1
 
 
 @pytest.mark.parametrize(("count", "early"), [(3, 0), (20, 2)])
@@ -48,4 +45,4 @@ def test_workers_start_ahead_for_many_pixels_only(tmp_path, monkeypatch, count, 
     for k in range(count):
         cv2.imwrite(str(tmp_path / f"{k:02d}.png"), np.full((32, 32, 3), k, np.uint8))
     with open_source(str(tmp_path)) as source:
-        assert runs._early(source, UpsampleOptions(factor=Fraction(2), jobs=2)) == early
+        assert runs.early(source, UpsampleOptions(factor=Fraction(2), jobs=2)) == early

@@ -1,0 +1,299 @@
+"""A file becomes a file: checked, planned, made in pieces that can be resumed, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from videorestore import __version__
+from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
+from videorestore.make.masks import FileMasks
+from videorestore.make.pipeline import Restoration
+from videorestore.make.work import Progress, Work
+from videorestore.media import SinkOptions, check_output, join_segments, open_sink
+from videorestore.media.outputs import OutputShape
+from videorestore.media.segments import encoding_for
+from videorestore.media.source import Source
+from videorestore.plan.look import helped_by
+from videorestore.request import Common
+from videorestore.run import cluster, memory, piecework, workers
+from videorestore.run.ahead import compiled_ahead
+from videorestore.run.coded import name_recoded, unchanged
+from videorestore.run.identity import describe, input_prints
+from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
+from videorestore.run.outcome import Outcome, builder_for, doubts, findings_of, opened_source, sink_options_of
+from videorestore.run.page import write_page
+from videorestore.run.sdmaps import check_sd, join_sd
+from videorestore.run.store import TRIES, WorkFolder
+from videorestore.run.tally import Tally
+
+Plan = Callable[[Source, Any, int, Progress], Work]
+
+
+DENOISING = "denoise", "restore"
+"""Verbs that most likely need the denoiser's kernels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """One file to be made of another.
+
+    Attributes
+    ----------
+    verb : str
+    plan : callable
+        Plans the work of the verb.
+    source, output : str
+    options : Common
+    progress : callable
+    started : float
+        On the monotonic clock.
+    """
+
+    verb: str
+    plan: Plan
+    source: str
+    output: str
+    options: Common
+    progress: Progress
+    started: float
+
+    @property
+    def sink(self) -> SinkOptions:
+        """How OUTPUT is encoded."""
+        return sink_options_of(self.options)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the run is: the same again gives the same pixels."""
+        return describe(self.verb, self.source, self.options, __version__)
+
+
+def run_on_file(job: Job) -> Outcome:
+    """Check, plan, make, join."""
+    options = job.options
+    if not options.dry_run:
+        check_output(job.output, job.sink, job.source)
+    with opened_source(job.source, options) as opened:
+        _check(job, opened)
+        if options.dry_run:
+            work = job.plan(opened, options, share(options), job.progress)
+            check_memory(work, options)
+            return _dry(job.verb, work, job.output, options, job.started)
+        facts = opened.facts()
+        folder = WorkFolder(job.output)
+        description = job.description
+        work, resumed = _planned(job, opened, folder, description)
+        try:
+            # A run that goes on has its index in the work folder, not in the source that was just opened.
+            count = _make_all(
+                _assignment(job, work), work, folder, None if resumed else opened, options, job.progress
+            )
+        except Exception:
+            _check_unchanged(job.source, options, description, folder)
+            raise
+    _check_unchanged(job.source, options, description, folder)
+    return _joined(job, work, folder, facts, count)
+
+
+def _check(job: Job, opened: Source) -> None:
+    """A codec that does not exist, or a cluster that does not answer, is told before any work."""
+    options = job.options
+    shape = OutputShape(
+        info=opened.info, height=opened.height, width=opened.width, n_frames=0, fps=opened.info.fps
+    )
+    encoding_for(job.output, shape, job.sink)
+    if options.sd is not None:
+        check_sd(options.sd, shape, job.sink, None if options.dry_run else job.source)
+    if options.cluster is not None:
+        cluster.check_cluster(options.cluster)
+
+
+def _planned(job: Job, opened: Source, folder: WorkFolder, description: dict[str, Any]) -> tuple[Work, bool]:
+    """The plan of an interrupted run, or a new one; and whether it is the old one."""
+    options = job.options
+    state = folder.open(description, resume=options.resume)
+    if state == "other":
+        job.progress("other options or input than the interrupted run: starting anew", 0, 0)
+    if state == "resumed":
+        if folder.planned():
+            return folder.load_plan()[0], True
+        folder.clear()
+    denoiser = job.verb in DENOISING
+    try:
+        with (
+            compiled_ahead(denoiser and options.jobs != 1 and not tight(options)),
+            workers.Crew(early(opened, options), not tight(options)) as crew,
+            workers.threads(1 if crew.others else 0),
+            helped_by(crew.in_order),
+        ):
+            if options.cluster is None:
+                crew.warm(denoiser=denoiser)
+            work = job.plan(opened, options, share(options), job.progress)
+        check_memory(work, options)
+        jobs = processes(work, options, len(work.pieces))
+        memory.check_disk(folder.path, disk_need(work, job.output, options, jobs))
+    except VideoRestoreError:
+        folder.remove()
+        raise
+    folder.save_plan(work, opened.index())
+    return work, False
+
+
+def _assignment(job: Job, work: Work) -> piecework.Assignment:
+    options = job.options
+    return piecework.Assignment(
+        path=job.source,
+        output=job.output,
+        sink=job.sink,
+        sd=options.sd is not None,
+        previews=options.report is not None,
+        stream=options.stream,
+        fps=options.input_fps,
+        mask=_mask_file(work),
+    )
+
+
+def _joined(job: Job, work: Work, folder: WorkFolder, facts: Any, count: int) -> Outcome:
+    """Pieces become OUTPUT, with its record, sd and page."""
+    options, sink_options = job.options, job.sink
+    notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
+    plain = options.stream is None and options.input_fps is None
+    same = plain and unchanged(job.source, job.output, sink_options, work, notes, facts)
+    coded = () if same else name_recoded(job.output, sink_options, work, notes)
+    builder = builder_for(job.verb, work, job.started)
+    for note in notes:
+        builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
+    job.progress("putting the pieces together", 0, 0)
+    if options.sd is not None:
+        join_sd(
+            [folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, sink_options, open_sink
+        )
+    try:
+        lost, remarks = join_segments(
+            [str(folder.segment(p.index)) for p in work.pieces],
+            job.output,
+            work.shape,
+            sink_options,
+            streams_from=work.shape.info.path,
+            span=work.span,
+            folder=str(folder.path),
+            copied=job.source if same else None,
+        )
+    except OutputExistsError:
+        # The result has found another name.
+        folder.remove()
+        raise
+    losses = (*work.losses, *lost, *doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
+    damage = [entry for n in notes for entry in n["damage"]]
+    record = builder.build(findings_of(work, damage), workers=count)
+    record["input"], record["output"] = job.source, job.output
+    record["estimate"] = estimate(work, job.output, options, count)
+    if remarks or coded:
+        record["notes"] = [*remarks, *coded]
+    losses = (*losses, *_paged(options, record, notes, [folder.previews_path(p.index) for p in work.pieces]))
+    if losses:
+        record["losses"] = list(losses)
+    folder.remove()
+    return Outcome(record=record, losses=losses)
+
+
+def _paged(
+    options: Common, record: dict[str, Any], notes: list[dict[str, Any]], previews: list[Path]
+) -> tuple[str, ...]:
+    """Write the page that was asked for; what went wrong with it, because the film is there already."""
+    if options.report is None:
+        return ()
+    record["peak_memory_mb"] = round(memory.peak() / 1e6) or record.get("peak_memory_mb")
+    try:
+        write_page(options.report, record, notes, previews, overwrite=options.overwrite)
+    except (VideoRestoreError, OSError, ValueError, ArithmeticError) as error:
+        return (f"the page {options.report} was not written: {error}",)
+    return ()
+
+
+def _check_unchanged(source: str, options: Common, description: dict[str, Any], folder: WorkFolder) -> None:
+    """Refuse pieces of which some may be of the old content of the input and some of a new one."""
+    try:
+        same = input_prints(source, options) == description["inputs"]
+    except OSError:
+        same = False
+    if not same:
+        folder.remove()
+        raise MediaReadError("the input must stay as it is during a run, it was changed; run again.")
+
+
+def _mask_file(work: Work) -> str | None:
+    """The file or folder that masks are read from on the way, if there is one."""
+    masks = work.steps.masks if isinstance(work, Restoration) else None
+    return masks.path if isinstance(masks, FileMasks) else None
+
+
+def _make_all(
+    assignment: piecework.Assignment,
+    work: Work,
+    folder: WorkFolder,
+    source: Source | None,
+    options: Common,
+    progress: Progress,
+) -> int:
+    """Make the pieces that are not there yet, or not as they were written. Returns how many processes worked at once."""
+    jobs = 1
+    for _ in range(TRIES):
+        todo = [p.index for p in work.pieces if not folder.done(p.index)]
+        if not todo:
+            return jobs
+        jobs = _make_these(todo, assignment, work, folder, source, options, progress)
+    if all(folder.done(p.index) for p in work.pieces):
+        return jobs
+    raise VideoRestoreError(
+        f"what is written must read back the same, pieces did not {TRIES} times; check the disk of OUTPUT."
+    )
+
+
+def _make_these(
+    todo: list[int],
+    assignment: piecework.Assignment,
+    work: Work,
+    folder: WorkFolder,
+    source: Source | None,
+    options: Common,
+    progress: Progress,
+) -> int:
+    counts = work.output_counts()
+    jobs = processes(work, options, len(todo))
+    # A curve holds a whole shot: it needs room more than speed.
+    hold = not tight(options) and "curve" not in getattr(work, "models", ())
+    if not hold:
+        memory.hold_freed(False)
+    crew = workers.Crew(0 if options.cluster is not None else jobs, hold)
+
+    def here(assignment: piecework.Assignment, number: int) -> int:
+        if source is None:
+            return piecework.make_piece(assignment, number)
+        return piecework.store_piece(assignment, work, source, number)
+
+    if options.cluster is not None:
+        stream = cluster.spread(assignment, todo, folder, options.cluster)
+    else:
+        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
+    tally = Tally(work.verb, counts, todo, folder, progress)
+    with crew, workers.threads(1 if crew.others else 0), tally:
+        for _ in stream:
+            tally.tell()
+    return jobs
+
+
+def _dry(verb: str, work: Work, output: str, options: Common, started: float) -> Outcome:
+    jobs = processes(work, options, len(work.pieces))
+    findings = {
+        **work.findings,
+        "dry_run": True,
+        "n_frames": work.shape.n_frames,
+        "pieces": len(work.pieces),
+        "estimate": estimate(work, output, options, jobs),
+    }
+    return Outcome(record=builder_for(verb, work, started).build(findings), losses=work.losses)

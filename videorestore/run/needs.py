@@ -1,0 +1,101 @@
+"""What a run needs: how many processes are worth their start, and what memory and disk they take."""
+
+from __future__ import annotations
+
+import os
+
+from videorestore.errors import InputError
+from videorestore.make.cost import STARTING
+from videorestore.make.work import Work
+from videorestore.media.source import Source
+from videorestore.plan.scan import expected_frames
+from videorestore.request import Common
+from videorestore.run import memory, workers
+
+WORTH_WORKERS = 2 << 20
+WORTH_PIXELS = 8_000_000
+"""Bytes of an input, and pixels of all its frames, below which workers are not started ahead."""
+
+WORTH_PROCESS = 6.0
+ENCODING = 0.3
+"""CPU seconds of work for each process, below which its start costs more than it helps: threads do better. Of these, what
+the encoder takes at least for a megapixel."""
+
+EASY_MEMORY = 4 << 30
+"""With less memory than this the plan decides first how many workers there may be, and what is freed is given back."""
+
+ROOMY = 1 << 30
+"""Bytes for each of two workers, below which one that has all of the memory does better."""
+
+PIECE_MEMORY = 4 << 30
+"""Bytes that one piece may take where the user names no limit."""
+
+
+def share(options: Common) -> int:
+    """Memory for one piece. It decides where pieces are cut, so it depends neither on the machine nor on --jobs.
+
+    Of what the user allows two workers get their share, beside the process that hands out the work.
+    """
+    if options.max_memory <= 0:
+        return PIECE_MEMORY
+    shared = (options.max_memory - memory.PARENT) // 2
+    return shared if shared >= ROOMY else options.max_memory
+
+
+def processes(work: Work, options: Common, pieces: int) -> int:
+    """How many processes may work at once: as asked or as are worth their start, and as memory allows."""
+    encoding = ENCODING * work.shape.n_frames * work.shape.height * work.shape.width / 1e6
+    effort = max(work.seconds() - STARTING, encoding)
+    asked = options.jobs or min(workers.cores(), int(effort / WORTH_PROCESS))
+    # One of them is this process itself, which holds the plan besides.
+    room = memory.budget(options.max_memory) - memory.PARENT
+    fitting = room // max(1, work.piece_bytes)
+    return int(max(1, min(asked, pieces, fitting)))
+
+
+def early(source: Source, options: Common) -> int:
+    """How many workers to start before the plan is known: none for small clips, which one process may do alone.
+
+    With a cluster they only help to look through the clip.
+    """
+    path = source.info.path or ""
+    small = os.path.isfile(path) and os.path.getsize(path) < WORTH_WORKERS
+    count = len(os.listdir(path)) if os.path.isdir(path) else expected_frames(source)
+    pixels = count * source.height * source.width
+    if small or 0 < pixels < WORTH_PIXELS or tight(options):
+        return 0
+    return options.jobs or workers.cores()
+
+
+def tight(options: Common) -> bool:
+    return 0 < options.max_memory < EASY_MEMORY
+
+
+def memory_need(work: Work, jobs: int) -> int:
+    """Bytes that all processes of a run need at once."""
+    return jobs * work.piece_bytes + (memory.PARENT if jobs > 1 else 0)
+
+
+def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
+    """Bytes on the disk of OUTPUT while the run lasts."""
+    encoded = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
+    return encoded + jobs * int(getattr(work, "piece_disk", 0))
+
+
+def check_memory(work: Work, options: Common) -> None:
+    """Refuse a limit that one piece already exceeds, before any work."""
+    if 0 < options.max_memory < work.piece_bytes:
+        least = -(-work.piece_bytes // 10**7) * 10
+        raise InputError(
+            f"--max-memory must be at least about {least}M for this job on frames of {work.shape.width} x "
+            f"{work.shape.height}, got {options.max_memory / 1e6:.0f}M; allow more, or make the frames smaller first."
+        )
+
+
+def estimate(work: Work, output: str, options: Common, jobs: int) -> dict[str, float]:
+    """Time, memory and disk of a run, before it."""
+    return {
+        "disk_mb": round(disk_need(work, output, options, jobs) / 1e6, 1),
+        "memory_mb": round(memory_need(work, jobs) / 1e6),
+        "time_s": round(work.seconds() / jobs, 1),
+    }
