@@ -200,14 +200,12 @@ def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
     risks: dict[str, float] = {}
     engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
     for name, engine in engines.items():
-        reach = engine.denoise_reach or count
-        near = slice(max(0, core.start - reach), min(count, core.stop + reach))
-        inner = slice(core.start - near.start, core.stop - near.start)
 
-        def denoised(part: FloatArray, engine: Engine = engine, inner: slice = inner) -> FloatArray:
-            return engine.denoise(part, noise, 1.0, inner.start, inner.stop)[0]
+        def denoised(part: FloatArray, engine: Engine = engine) -> FloatArray:
+            # The whole stretch teaches both of them.
+            return engine.denoise(part, noise, 1.0, 0, count)[0][core]
 
-        risks[name] = estimated_mse(denoised, frames[near], inner, noise.sd, monochrome=noise.monochrome)
+        risks[name] = estimated_mse(denoised, frames, core, noise.sd, monochrome=noise.monochrome)
     return risks
 
 
@@ -230,7 +228,7 @@ def better(trial: Trial, lead: float) -> str:
 
 
 def safer(risks: Mapping[str, float], noise: Noise) -> str:
-    """The model to denoise with, given the estimated squared errors of both."""
+    """The model to denoise with, given the estimated squared errors of both; where one is not known, that along motion."""
     lead = CODED_LEAD if noise.codec else CURVE_LEAD
     margin = lead * max(risks["motion"], NEGLIGIBLE * noise.sd**2)
     return "curve" if risks["curve"] < risks["motion"] - margin else "motion"

@@ -20,13 +20,14 @@ PROBE = 0.1
 """Length of the probe as a share of the noise sd."""
 
 CLEAR, BLUR, FEWEST = 3.0, (7, 7), 0.02
-"""Samples are judged whose surroundings are so many sd away from black and white, if they are more than a share."""
+"""Samples are judged whose surroundings are so many sd away from black and white; if they are no more than a share, nothing
+is known."""
 
 
 def estimated_mse(
     denoiser: Denoiser, frames: FloatArray, core: slice, sd: float, *, monochrome: bool = False, seed: int = 0
 ) -> float:
-    """Estimated mean squared error of ``denoiser(frames)`` against the unknown truth.
+    """Estimated mean squared error of ``denoiser(frames)`` against the unknown truth; NaN where nearly all noise is cut off.
 
     Where the noise is not white (after a codec) the level is off, even below zero, for all denoisers alike.
 
@@ -47,20 +48,21 @@ def estimated_mse(
     probe = np.broadcast_to(
         np.random.default_rng(seed).standard_normal(shape, dtype=np.float32), frames.shape
     )
+    clear = unclipped(frames[core], sd)
+    if clear.mean() <= FEWEST:
+        return float("nan")
     step = np.float32(PROBE * sd)
     estimate = denoiser(frames)
     moved = denoiser(frames + step * probe)
-    clear = unclipped(frames[core], sd)
     divergence = float(np.mean((probe[core] * (moved - estimate))[clear], dtype=np.float64)) / float(step)
     residual = float(np.mean(np.square(estimate - frames[core])[clear], dtype=np.float64))
     return residual - sd * sd + 2 * sd * sd * divergence
 
 
 def unclipped(frames: FloatArray, sd: float) -> NDArray[np.bool_]:
-    """Samples of frames ``(n, h, w, c)`` whose noise is not cut off at black or white; all, if these are too few.
+    """Samples of frames ``(n, h, w, c)`` whose noise is not cut off at black or white.
 
     Noise that is cut off has another mean than the truth: what comes nearer to the truth looks worse there.
     """
     smooth = np.stack([cv2.blur(frame, BLUR).reshape(frame.shape) for frame in frames])
-    clear = (smooth > CLEAR * sd) & (smooth < 255 - CLEAR * sd)
-    return np.asarray(clear if clear.mean() > FEWEST else np.ones_like(clear))
+    return np.asarray((smooth > CLEAR * sd) & (smooth < 255 - CLEAR * sd))
