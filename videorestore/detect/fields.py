@@ -33,7 +33,8 @@ COLUMNS = 24
 """Most blocks across a picture that are looked at, evenly spread: their number decides, not their size."""
 
 SPREAD = np.radians(12.0)
-"""How far the direction of a frame lies from the predicted one when nothing is noisy: sd over clips made from known ones."""
+"""How far the direction of a frame may lie from the predicted one when nothing is noisy (sd); tuned on fields made of eleven
+development clips, as are `ALIKE` and `GROWTH`."""
 
 STRAY = 0.05
 """Share of frames whose direction means nothing: flashes, dissolves, repeated pictures."""

@@ -25,7 +25,7 @@ ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
 """How often motion is sought."""
 
 COMPLETING = {"fast": 3.0, "default": 6.0, "best": 9.0}
-"""CPU seconds for a megapixel of a completed frame."""
+"""CPU seconds for a megapixel of a completed frame: 3.3 to 5.8 and 5.5 to 8.1 were seen by the engine alone."""
 
 HALO = REACH + 1
 """Frames around a piece that are read: six fields, as far as three rounds reach."""

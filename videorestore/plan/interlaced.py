@@ -30,7 +30,7 @@ CORE = 24
 """Most frames that a piece makes whole."""
 
 HELD, AT_HAND = 60, 1200
-"""Bytes for each pixel of each frame of a piece, and for those fields that are at hand."""
+"""Bytes for each pixel of each frame of a piece, and for those fields that are at hand; estimated, not measured on whole runs."""
 
 
 def outputs_of(found: Scan, judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> tuple[Output, ...]:
