@@ -207,3 +207,16 @@ def test_work_goes_on_when_nobody_reads_the_progress(work: Work, clip: Path, tmp
     world = Environment(stdout=out, stderr=Closed(), cwd=str(tmp_path))
     assert main(["denoise", "in.mkv", "-o", "o.mkv", "--json"], world) == ExitStatus.DONE
     assert json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize(("signal", "status"), [(KeyboardInterrupt(), 130), (Terminated(), 143)])
+def test_a_signal_that_arrives_in_compiled_code_is_still_a_signal(
+    command: Call, work: Work, clip: Path, signal: BaseException, status: int
+) -> None:
+    # Python tells an exception that is raised while a compiled function returns as a SystemError caused by it.
+    work.error = SystemError("returned a result with an exception set")
+    work.error.__cause__ = signal
+    result = command("denoise", str(clip), "-o", "out.mkv")
+    assert result.status == status and "goes on from here" in result.err
+    work.error = SystemError("something else")
+    assert command("denoise", str(clip), "-o", "out.mkv").status == 1

@@ -40,7 +40,8 @@ def main(args: Sequence[str], environment: Environment) -> ExitStatus:
 
             return perform_all(command, environment, console, perform, _message)
         return perform(command, environment, console)
-    except (Exception, KeyboardInterrupt, Terminated) as error:
+    except (Exception, KeyboardInterrupt, Terminated) as caught:
+        error = _signal_behind(caught)
         console.close()
         if "--traceback" in args:
             import traceback
@@ -51,6 +52,16 @@ def main(args: Sequence[str], environment: Environment) -> ExitStatus:
         return status_of(error)
     finally:
         console.close()
+
+
+def _signal_behind(error: BaseException) -> BaseException:
+    """The signal that arrived while compiled code was returning, which Python then tells as a SystemError; else the error."""
+    found: BaseException | None = error if isinstance(error, SystemError) else None
+    while found is not None:
+        if isinstance(found, (KeyboardInterrupt, Terminated)):
+            return found
+        found = found.__cause__
+    return error
 
 
 def _message(error: BaseException) -> str:
