@@ -10,22 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scripts.fuzzing import CONTAINERS
 from tests.media.makers import Make, picture, tone
 from videorestore.errors import VideoRestoreError
 from videorestore.media import SinkOptions, copy_through, open_source
 
 VARIANTS = 42
 
-CLIPS = {
-    "h264.mp4": ["-c:v", "libx264", "-c:a", "aac", "-movflags", "+faststart"],
-    "h264.mkv": ["-c:v", "libx264", "-c:a", "libmp3lame"],
-    "mpeg4.avi": ["-c:v", "mpeg4", "-c:a", "libmp3lame"],
-    "vp9.webm": ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-c:a", "libopus"],
-    "hevc.mov": ["-c:v", "libx265", "-x265-params", "log-level=none", "-c:a", "aac"],
-    "ffv1.mkv": ["-c:v", "ffv1", "-c:a", "flac"],
-    "mpeg2.ts": ["-c:v", "mpeg2video", "-c:a", "mp2"],
-    "anim.gif": ["-an"],
-}
+CLIPS = {name: words for name, words in CONTAINERS.items() if name != "pages.tif"}
 
 
 def spoil(data: bytes, seed: int) -> bytes:

@@ -62,11 +62,11 @@ def test_a_flow_is_sure_where_it_returns_and_finds_the_same():
     assert sure[8:14, 8:60].mean() > 0.9 and sure[24:36, 31:43].mean() < 0.5
 
 
-def test_what_leaves_the_frame_is_occluded():
+def test_what_leaves_the_frame_is_not_consistent():
     frames = translating([(0, 0), (6, 0)], shape=(48, 64))
     there, _ = pair(View(frames[0]), View(frames[1]))
-    assert there.occluded()[:, -3:].mean() > 0.8
-    assert there.occluded()[8:-8, 12:40].mean() < 0.02
+    assert (there.consistency > 1.5)[:, -3:].mean() > 0.8
+    assert (there.consistency > 1.5)[8:-8, 12:40].mean() < 0.02
 
 
 def test_a_seeded_call_leaves_nothing_behind():

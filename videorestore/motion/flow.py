@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from videorestore.motion._kernels_paths import judge, take_better, unrest
 from videorestore.motion.patchmatch import halved, seeds
-from videorestore.motion.warp import compose, inside, warp
+from videorestore.motion.warp import compose, warp
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -60,10 +60,6 @@ class Flow:
         doubt = np.square(self.consistency * np.float32(1 / _ASTRAY))
         doubt += np.square(self.residual * np.float32(1 / _UNLIKE))
         return np.asarray(np.exp(np.negative(doubt, out=doubt), out=doubt))
-
-    def occluded(self, limit: float = 1.5) -> NDArray[np.bool_]:
-        """Pixels ``(h, w)`` that have no counterpart in the second frame: hidden there, or outside of it."""
-        return np.asarray((self.consistency > limit) | ~inside(self.vectors))
 
 
 def surroundings(flow: Flow) -> Floats:
