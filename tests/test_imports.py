@@ -50,6 +50,12 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert loaded_by("import videorestore; dir(videorestore); videorestore.VideoRestoreError") == set()
 
 
+def test_video_does_without_scikit_learn() -> None:
+    rooms = "make.engines, curve.denoise, curve.place, curve.fill, plan.choose, order.reorder, verbs.restore"
+    code = "; ".join(f"import videorestore.{room.strip()}" for room in rooms.split(","))
+    assert "sklearn" not in loaded_by(code)
+
+
 def test_every_public_name_is_there() -> None:
     import videorestore
 

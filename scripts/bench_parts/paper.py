@@ -92,7 +92,7 @@ def search(quick: bool) -> list[dict[str, Any]]:
                 "frames": count,
                 "size": f"{width} x {height}",
                 "search CPU s": spent,
-                "steps": int(fit.model.n_iter_),
+                "steps": int(fit.posterior.fit.n_iter),
                 "passes CPU s": whole - spent,
             }
             first = rows[0] if rows else row

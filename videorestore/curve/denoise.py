@@ -98,7 +98,7 @@ def denoise(
             f"the fit must cover all {n} frames, it covers {len(fit.rows)}; fill missing frames first."
         )
     level = (fit.noise_sd if sigma is None else float(sigma)) * strength
-    weights = fit.model.posterior_weights(fit.x)
+    weights = fit.posterior.weights(fit.x)
     large = n * height * width * channels <= _SMALL
     for y0 in pulse.counted(range(0, height, TILE)):
         for x0 in pulse.counted(range(0, width, TILE)):

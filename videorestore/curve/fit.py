@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.errors import InputError
+from videorestore.model.joint.fit import fit_curve as fit_positions
+from videorestore.model.outcome import Options
+from videorestore.model.posterior import CurvePosterior
+from videorestore.model.threads import one_thread
 
 STRIP = 6_000_000
 """Values per strip of rows: bounds the working memory."""
@@ -40,7 +44,7 @@ class CurveFit:
         Standard deviation of the noise, 0..255 scale.
     shape : tuple of int
         Height, width, channels.
-    model : ElectroGP
+    posterior : CurvePosterior
         What was fitted; its pixels run through the frame in memory order.
     closed : bool
     """
@@ -50,7 +54,7 @@ class CurveFit:
     times: _Doubles
     noise_sd: float
     shape: tuple[int, int, int]
-    model: Any
+    posterior: CurvePosterior
     closed: bool
 
     def place(self, times: Sequence[float] | _Doubles) -> _Doubles:
@@ -87,7 +91,7 @@ class CurveFit:
         mean = np.empty((len(x), height, width, channels), np.float32)
         sd = np.empty_like(mean)
         for y0, y1, block, columns in self.strips(frames, hide=hide, masks=masks):
-            m, s = self.model.posterior_weights(x).apply(block, columns)
+            m, s = self.posterior.weights(x).apply(block, columns)
             mean[:, y0:y1] = m.reshape(len(x), y1 - y0, width, channels)
             sd[:, y0:y1] = s.reshape(len(x), y1 - y0, width, channels)
         return mean, sd
@@ -164,8 +168,6 @@ def fit_curve(
     -------
     CurveFit
     """
-    from videorestore.model import ElectroGP
-
     shape = tuple(frames.shape)
     if len(shape) != 4:
         raise InputError(
@@ -193,18 +195,19 @@ def fit_curve(
         for y0, y1 in _strips(len(rows), size):
             yield _strip(frames, rows, y0, y1, masks)
 
-    model = ElectroGP(
+    options = Options(
+        r="auto",
         kernel=kernel,
         init="order" if start is None else start,
         hyper=hyper,
         periodic=closed,
         noise_var=None if sigma is None else max(float(sigma), 0.05) ** 2,
         max_iter=max_iter,
-        marginal=False,
         callback=callback,
     )
-    model.fit_stream(chunks, len(rows))
-    x = np.asarray(model.embedding_, np.float64)
+    with one_thread():
+        fitted = fit_positions(chunks, len(rows), options)
+    x = np.asarray(fitted.x, np.float64)
     if x[0] > x[-1] and not closed:
         # The model orders the ends by its own rule when the first and the last frame are alike.
         x = np.maximum.accumulate(x)
@@ -214,7 +217,7 @@ def fit_curve(
         times=clock[rows],
         noise_sd=0.0 if sigma is None else float(sigma),
         shape=size,
-        model=model,
+        posterior=CurvePosterior(fitted),
         closed=closed,
     )
     if sigma is None:
@@ -233,10 +236,10 @@ def noise_level(frames: Any, fit: CurveFit, masks: Mask | None = None, count: in
     pick = np.unique(np.linspace(0, len(fit.rows) - 1, min(count, len(fit.rows))).astype(int))
     height, width, channels = fit.shape
     if height < 4 or width < 4:
-        return float(np.sqrt(np.median(fit.model.noise_var_)))
-    weights = fit.model.posterior_weights(fit.x[pick])
-    label = np.asarray(fit.model.fit_.label)
-    own = np.asarray(fit.model.fit_.rows)
+        return float(np.sqrt(np.median(fit.posterior.fit.noise_var)))
+    weights = fit.posterior.weights(fit.x[pick])
+    label = np.asarray(fit.posterior.fit.label)
+    own = np.asarray(fit.posterior.fit.rows)
     at = np.searchsorted(own, pick)
     values: list[_Doubles] = []
     for y0, y1 in _strips(len(fit.rows), fit.shape):

@@ -185,11 +185,11 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
 def _leave_one_out(frames: FloatArray, fit: CurveFit) -> FloatArray:
     """Every frame predicted by the curve from the others."""
     made = np.array(frames, np.float32)
-    rows = np.asarray(fit.model.fit_.rows)
+    rows = np.asarray(fit.posterior.fit.rows)
     where = np.searchsorted(fit.x[rows], fit.x)
     where = np.clip(where, 0, len(rows) - 1)
     width, channels = fit.shape[1:]
     for y0, y1, block, columns in fit.strips(frames):
-        mean, _ = fit.model._posterior.leave_one_out(block, columns)
+        mean, _ = fit.posterior.leave_one_out(block, columns)
         made[fit.rows, y0:y1] = mean[where].reshape(len(fit.rows), y1 - y0, width, channels)
     return made

@@ -12,6 +12,8 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.curve.fit import CurveFit
 from videorestore.curve.inpaint import complete
 from videorestore.errors import InputError
+from videorestore.model.placement import Placement, gather
+from videorestore.model.threads import one_thread
 
 _Doubles = NDArray[np.float64]
 
@@ -83,7 +85,8 @@ def place(
         for _, _, block, _ in fit.strips(frames):
             yield block
 
-    placements = fit.model.place_stream(chunks, flat)
+    with one_thread():
+        placements = [Placement(fit.posterior, seen_of) for seen_of in gather(fit.posterior, chunks, flat)]
     alike = _likeness(frames, fit, flat)
     usual = float(np.sqrt(np.mean(np.square(_own_errors(frames, fit)))))
     rng = np.random.default_rng(seed)
@@ -185,12 +188,12 @@ def _likeness(frames: Any, fit: CurveFit, flat: FloatArray) -> _Likeness:
 
 def _own_errors(frames: Any, fit: CurveFit, count: int = 12) -> list[float]:
     """Root mean square errors of frames of the fit, each predicted from the others."""
-    rows = np.asarray(fit.model.fit_.rows)
+    rows = np.asarray(fit.posterior.fit.rows)
     pick = np.unique(np.linspace(1, len(rows) - 2, min(count, len(rows) - 2)).astype(int))
     total = np.zeros(len(pick))
     values = 0
     for _, _, block, columns in fit.strips(frames):
-        mean, _ = fit.model._posterior.leave_one_out(block, columns)
+        mean, _ = fit.posterior.leave_one_out(block, columns)
         total += np.square(mean[pick] - block[rows[pick]], dtype=np.float64).sum(axis=1)
         values += block.shape[1]
     return [float(np.sqrt(t / values)) for t in total]
