@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from bench_parts.interpolation import read, sources  # noqa: E402
+from bench_parts.clips import parts  # noqa: E402
 
 from videorestore.detect.damage import find_damage  # noqa: E402
 from videorestore.detect.frames import survey  # noqa: E402
@@ -135,8 +135,8 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     tallies = {name: Tally() for name in ("cuts", "repeats", "black", "garbage", "to fill", "dropped")}
     pixels: list[dict[str, Any]] = []
     shots = []
-    for name, path in sources(clips):
-        frames = read(path, 30 if quick else 60).astype(np.float32)
+    for part in parts(quick, clips):
+        name, frames = part.name, part.read(most=30 if quick else None).astype(np.float32)
         if len(frames) < 16:
             continue
         shots.append(np.stack([cv2.resize(f, (320, 240), interpolation=cv2.INTER_AREA) for f in frames[:16]]))
@@ -160,6 +160,8 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
                 "clean % textbook": 100 * float(textbook(few).mean()),
             }
         )
+    if not shots:
+        return {"frames": [], "pixels": []}
     starts = np.cumsum([len(shot) for shot in shots])[:-1]
     tallies["cuts"].add(survey(iter(np.concatenate(shots))).cuts, starts)
     return {"frames": [tally.row(name) for name, tally in tallies.items()], "pixels": pixels}

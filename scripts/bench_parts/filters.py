@@ -1,26 +1,27 @@
-"""ffmpeg's denoising filters and PyPI's bm3d, each at the best strength for the very clip.
+"""ffmpeg's denoising filters, each at the best strength for the very clip.
 
 Every filter is searched until its best strength is bracketed, so that it stands as good as its user could ever make
-it. CPU time is that of all threads per pixel and frame.
+it: on the first frames of the clip, and the winner is applied to all. CPU time is that of the whole command.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
+from bench_parts.command import timed
 from bench_parts.scores import psnr
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
+
+SEARCHED = 12
+"""Frames on which strengths are sought: enough for every filter's memory to fill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,77 +30,29 @@ class Case:
 
     Attributes
     ----------
-    truth, noisy : ndarray of uint8, shape (n, h, w, 3)
-    planes : bytes or None
-        The noisy clip's native 4:2:0 samples where it went through a codec; filters work on those.
+    source : Path
+        The noisy file.
+    truth : ndarray of uint8, shape (n, h, w, 3)
+    coded : bool
+        The file is 4:2:0, and filters work on that.
     """
 
     name: str
+    source: Path
     truth: Pixels
-    noisy: Pixels
-    planes: bytes | None = None
-
-    @property
-    def size(self) -> str:
-        return f"{self.truth.shape[2]}x{self.truth.shape[1]}"
-
-    def first(self, n: int) -> Case:
-        """The first ``n`` frames of it."""
-        each = self.truth.shape[1] * self.truth.shape[2] * 3 // 2
-        planes = None if self.planes is None else self.planes[: n * each]
-        return Case(name=self.name, truth=self.truth[:n], noisy=self.noisy[:n], planes=planes)
+    coded: bool = False
 
 
-def ffmpeg(arguments: list[str], data: bytes | None = None) -> tuple[bytes, float]:
-    """Output of ffmpeg and the CPU seconds it took."""
-    command = [
-        imageio_ffmpeg.get_ffmpeg_exe(),
-        "-hide_banner",
-        "-loglevel",
-        "error",
-        "-threads",
-        "1",
-        *arguments,
-    ]
-    # Files instead of pipes: the child is then waited for by itself, and its time is not mixed with its neighbour's.
-    with (
-        tempfile.TemporaryFile() as given,
-        tempfile.TemporaryFile() as made,
-        tempfile.TemporaryFile() as said,
-    ):
-        given.write(data or b"")
-        given.seek(0)
-        child = subprocess.Popen(command, stdin=given, stdout=made, stderr=said)
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        made.seek(0)
-        said.seek(0)
-        if child.returncode:
-            raise RuntimeError(f"ffmpeg failed: {said.read().decode(errors='replace')[-500:]}")
-        return made.read(), used.ru_utime + used.ru_stime
-
-
-def filtered(case: Case, chain: str, native: str) -> tuple[Pixels, float]:
-    """What one ffmpeg filter makes, and its CPU microseconds per pixel and frame."""
-    n, h, w, _ = case.truth.shape
-    if case.planes is not None:
-        read, data, middle = "yuv420p", case.planes, "yuv420p"
-    else:
-        read, data, middle = "rgb24", case.noisy.tobytes(), native
-    raw, seconds = ffmpeg(
-        ["-f", "rawvideo", "-pix_fmt", read, "-s", case.size, "-r", "25", "-i", "-"]
-        + ["-sws_flags", "bicubic+full_chroma_int+accurate_rnd", "-filter_threads", "1"]
-        + [
-            "-filter_complex_threads",
-            "1",
-            "-filter_complex",
-            f"[0]format={middle}[i];[i]{chain},format=rgb24[o]",
-        ]
-        + ["-map", "[o]", "-fps_mode", "passthrough", "-f", "rawvideo", "-"],
-        data,
-    )
-    out = np.frombuffer(raw, np.uint8).reshape(-1, h, w, 3)
-    return out, seconds / (n * h * w) * 1e6
+def filtered(case: Case, chain: str, native: str, count: int | None = None) -> tuple[Pixels, float]:
+    """What one ffmpeg filter makes of the first ``count`` frames of a file, and the CPU seconds of the command."""
+    h, w = case.truth.shape[1:3]
+    most = [] if count is None else ["-frames:v", str(count)]
+    graph = f"[0]format={'yuv420p' if case.coded else native}[i];[i]{chain},format=rgb24[o]"
+    given = ["-threads", "1", "-i", str(case.source), "-sws_flags", "bicubic+full_chroma_int+accurate_rnd"]
+    run = ["-filter_complex_threads", "1", "-filter_complex", graph, "-map", "[o]", *most]
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", *given, *run]
+    raw, cpu = timed([*command, "-fps_mode", "passthrough", "-f", "rawvideo", "-"])
+    return np.frombuffer(raw, np.uint8).reshape(-1, h, w, 3), cpu
 
 
 def _hqdn3d(s: float, ratio: float = 1.5) -> str:
@@ -133,15 +86,14 @@ def _vague(s: float, method: int = 2) -> str:
 class Filter:
     """A filter with one strength to search and variants to try at that strength.
 
-    ``frames``: of a slow filter that looks at one frame or its next neighbours, the search sees so many; its best
-    setting is then applied to all.
+    ``frames``: what the search sees; less of a slow filter that looks at one frame or its next neighbours.
     """
 
     chain: Callable[..., str]
     start: Callable[[float], float]
     native: str
     variants: tuple[dict[str, Any], ...] = ()
-    frames: int | None = None
+    frames: int = SEARCHED
 
 
 FILTERS: dict[str, Filter] = {
@@ -157,20 +109,16 @@ FILTERS: dict[str, Filter] = {
 
 
 def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
-    """Search the strength until its best is bracketed, then try the variants; PSNR, CPU time and setting."""
+    """Search the strength until its best is bracketed, then try the variants; PSNR, CPU seconds, setting, picture."""
     peer = FILTERS[name]
-    seen: dict[str, tuple[float, float]] = {}
-    searched = case if peer.frames is None else case.first(peer.frames)
-
-    def measured(given: Case, chain: str) -> tuple[float, float]:
-        made, cpu = filtered(given, chain, peer.native)
-        return psnr(made, given.truth), cpu
+    count = min(peer.frames, len(case.truth))
+    seen: dict[str, float] = {}
 
     def score(strength: float, **variant: Any) -> float:
         chain = peer.chain(strength, **variant)
         if chain not in seen:
-            seen[chain] = measured(searched, chain)
-        return seen[chain][0]
+            seen[chain] = psnr(filtered(case, chain, peer.native, count)[0], case.truth[:count])
+        return seen[chain]
 
     def climb(strength: float, factor: float, **variant: Any) -> float:
         here = score(strength, **variant)
@@ -183,10 +131,9 @@ def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
     for variant in peer.variants:
         if score(strength, **variant) > score(strength):
             climb(strength, 1.25, **variant)
-    chain = max(seen, key=lambda key: seen[key][0])
-    if searched is not case:
-        seen[chain] = measured(case, chain)
-    return {"psnr": seen[chain][0], "cpu": seen[chain][1], "setting": chain}
+    chain = max(seen, key=lambda key: seen[key])
+    made, cpu = filtered(case, chain, peer.native)
+    return {"psnr": psnr(made, case.truth), "cpu": cpu, "setting": chain, "frames": made}
 
 
 def peers(case: Case, sigma: float, names: Iterable[str] = tuple(FILTERS)) -> dict[str, dict[str, Any]]:
@@ -194,23 +141,3 @@ def peers(case: Case, sigma: float, names: Iterable[str] = tuple(FILTERS)) -> di
     with ThreadPoolExecutor(2) as pool:
         found = [(name, pool.submit(best_of, case, name, sigma)) for name in names]
         return {name: one.result() for name, one in found}
-
-
-def block_matching(frames: Pixels, sd: float) -> Pixels:
-    """PyPI's bm3d, frame by frame; ImportError where it is not installed."""
-    from bm3d import bm3d_rgb
-
-    clean = [bm3d_rgb(f / 255.0, sd / 255.0) for f in frames]
-    return np.clip(np.rint(255 * np.stack(clean)), 0, 255).astype(np.uint8)
-
-
-def block_matched(case: Case, sigma: float) -> dict[str, float]:
-    """PSNR of PyPI's bm3d on the middle frame, told the sigma, and its CPU time; nothing where it is not installed."""
-    middle = slice(len(case.truth) // 2, len(case.truth) // 2 + 1)
-    before = time.process_time()
-    try:
-        made = block_matching(case.noisy[middle], sigma)
-    except ImportError:
-        return {}
-    seconds = time.process_time() - before
-    return {"psnr": psnr(made, case.truth[middle]), "cpu": seconds / made[..., 0].size * 1e6}

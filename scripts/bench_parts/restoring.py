@@ -1,7 +1,5 @@
 """One command against every single filter: clips with noise, missing frames and dust together.
 
-    python scripts/bench_parts/restoring.py [--quick] [--slow]
-
 Frames are missing in three ways: black, left out with a gap in the times, and frozen. Ours is ``videorestore
 restore`` without any option, on a file. Every peer is searched for its best strength on that very clip, and gets the
 blend of the neighbours in place of a missing frame, since it cannot fill. PSNR is over RGB and over all frames, and
@@ -14,31 +12,34 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from bench_parts.denoising import CLIPS, add_noise, load, psnr  # noqa: E402
-from bench_parts.filters import FILTERS, Case, Pixels, best_of, block_matching, filtered  # noqa: E402
+from bench_parts.clips import add_noise, parts  # noqa: E402
+from bench_parts.clips import write as write_frames  # noqa: E402
+from bench_parts.filters import FILTERS, Case, Pixels, best_of  # noqa: E402
+from bench_parts.scores import psnr  # noqa: E402
+from bench_parts.tables import shown, summed  # noqa: E402
 
 from videorestore.clip import Clip, ClipInfo, PixelFormat  # noqa: E402
 from videorestore.media import SinkOptions, read, write  # noqa: E402
 
 SIGMA = 15.0
-FRAMES = 14
-LIMIT = (112, 144)
-MISSING = (3, 8, 9)
+FRAMES = 40
+LIMIT = (288, 352)
+"""Largest height and width of a clip."""
+MISSING = (9, 20, 21)
 GOOD = [k for k in range(FRAMES) if k not in MISSING]
 WAYS = ("black", "gaps", "frozen")
-SPOTS = 4
-"""Spots on a frame of the size of `LIMIT`."""
+SPOTS = 6
+"""Spots on every frame."""
 
 
 def spoil(truth: Pixels, seed: int = 1) -> Pixels:
@@ -90,136 +91,62 @@ def restored(noisy: Pixels, way: str) -> tuple[Pixels, dict[str, Any]]:
         return np.asarray(read(output).frames), json.loads(done.stdout)
 
 
-def bracketed(made: Callable[[float], Pixels], truth: Pixels, start: float, factor: float) -> Pixels:
-    """The best picture over a strength, searched in both directions until it falls."""
-    best, strength = made(start), start
-    for step in (factor, 1 / factor):
-        at = strength * step
-        while psnr(there := made(at), truth) > psnr(best, truth) + 1e-3:
-            best, strength, at = there, at, at * step
-    return best
-
-
-def _median(case: Case) -> Iterator[Pixels]:
-    n = len(case.noisy)
+def medians(given: Pixels) -> Iterator[Pixels]:
+    """Medians over three, five and seven frames."""
     for radius in (1, 2, 3):
-        near = [case.noisy[max(0, k - radius) : k + radius + 1] for k in range(n)]
+        near = [given[max(0, k - radius) : k + radius + 1] for k in range(len(given))]
         yield np.stack([np.rint(np.median(part, axis=0)).astype(np.uint8) for part in near])
 
 
-def _opencv(case: Case) -> Iterator[Pixels]:
-    frames = [np.ascontiguousarray(f) for f in case.noisy]
-
-    def made(strength: float) -> Pixels:
-        out = []
-        for k in range(len(frames)):
-            reach = min(2, k, len(frames) - 1 - k)
-            near = frames[k - reach : k + reach + 1]
-            out.append(
-                cv2.fastNlMeansDenoisingColoredMulti(
-                    near, reach, 2 * reach + 1, None, strength, strength, 5, 15
-                )
-            )
-        return np.stack(out)
-
-    yield bracketed(made, case.truth, 0.8 * SIGMA, 1.35)
-
-
-def _bm3d(case: Case) -> Iterator[Pixels]:
-    """PyPI's bm3d frame by frame; its strength is sought on two frames."""
-    tried = {
-        sd: psnr(block_matching(case.noisy[5:7], sd), case.truth[5:7])
-        for sd in (SIGMA, 1.25 * SIGMA, 1.6 * SIGMA)
+def peers(case: Case, given: Pixels, quick: bool) -> dict[str, Pixels]:
+    """What every peer makes at its best."""
+    made = {
+        name: best_of(case, name, SIGMA)["frames"] for name in (("nlmeans", "hqdn3d") if quick else FILTERS)
     }
-    yield block_matching(case.noisy, max(tried, key=lambda sd: tried[sd]))
+    made["temporal median"] = max(medians(given), key=lambda frames: psnr(frames, case.truth))
+    return made
 
 
-OTHERS: dict[str, Callable[[Case], Iterator[Pixels]]] = {
-    "temporal median": _median,
-    "OpenCV NLM multi": _opencv,
-    "PyPI bm3d": _bm3d,
-}
-SLOW = {"PyPI bm3d"}
-"""Peers that take most of the time, only asked with ``--slow``."""
-
-
-def peers(case: Case, quick: bool, slow: bool) -> dict[str, tuple[float, float]]:
-    """PSNR of every peer at its best, over all frames and over those that were never missing."""
-    made: dict[str, Pixels] = {}
-    for name in ("nlmeans", "hqdn3d") if quick else tuple(FILTERS):
-        setting = best_of(case, name, SIGMA)["setting"]
-        made[name] = filtered(case, setting, FILTERS[name].native)[0]
-    for name in ("temporal median",) if quick else tuple(n for n in OTHERS if slow or n not in SLOW):
-        try:
-            made[name] = max(OTHERS[name](case), key=lambda frames: psnr(frames, case.truth))
-        except ImportError:
-            continue  # a peer that is not installed
-    return {
-        name: (psnr(frames, case.truth), psnr(frames[GOOD], case.truth[GOOD]))
-        for name, frames in made.items()
-    }
-
-
-def main(quick: bool = False, clips: Path | None = None, slow: bool = False) -> dict[str, Any]:
+def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     """Measure.
 
     Returns
     -------
     dict
-        A row for each clip and way, the peers, and the mean lead over the best filter and over each of them.
+        A row for each clip and way, and the mean lead over the best peer, over all frames and over those never missing.
     """
-    names = ["foreman", "bus"] if quick else ["foreman", "bus", "tennis", "car-turn", "highway", "hall"]
-    if clips is not None:
-        names = [str(p) for p in sorted(clips.iterdir()) if not p.name.startswith((".", "README"))]
-    rows, table = [], []
-    for name in names:
-        truth = load(name, FRAMES, LIMIT)
+    rows: list[dict[str, Any]] = []
+    for part in parts(quick, clips):
+        truth = part.read(most=FRAMES, limit=LIMIT)
         if len(truth) < FRAMES:
             continue
         noisy = spoil(truth)
-        case = Case(name=name, truth=truth, noisy=for_filters(noisy))
-        found = peers(case, quick, slow)
-        best, others = (max(found, key=lambda f: found[f][k]) for k in (0, 1))
-        title = name if name in CLIPS else Path(name).stem
-        table += [{"clip": title, "peer": p, "all": a, "never missing": b} for p, (a, b) in found.items()]
-        for way in WAYS:
+        given = for_filters(noisy)
+        with tempfile.TemporaryDirectory() as folder:
+            write_frames(given, Path(folder) / "given.mkv")
+            case = Case(name=part.name, source=Path(folder) / "given.mkv", truth=truth)
+            found = peers(case, given, quick)
+        every = {name: psnr(frames, truth) for name, frames in found.items()}
+        good = {name: psnr(frames[GOOD], truth[GOOD]) for name, frames in found.items()}
+        for way in ("black",) if quick else WAYS:
             made, record = restored(noisy, way)
             if len(made) != len(truth):
-                raise RuntimeError(f"{title}, {way}: {len(truth)} frames must come out, got {len(made)}")
-            every, good = psnr(made, truth), psnr(made[GOOD], truth[GOOD])
-            rows.append(
-                {
-                    "clip": title,
-                    "missing": way,
-                    "damaged": round(psnr(case.noisy, truth), 2),
-                    "best filter": best,
-                    "its PSNR": round(found[best][0], 2),
-                    "restore": round(every, 2),
-                    "lead": round(every - found[best][0], 2),
-                    "best, never missing": others,
-                    "its PSNR there": round(found[others][1], 2),
-                    "restore there": round(good, 2),
-                    "lead there": round(good - found[others][1], 2),
-                    "noise sd found": record.get("noise_sd"),
-                }
-            )
-        print(json.dumps(rows[-3:]), file=sys.stderr, flush=True)
-    ours = {r["clip"]: np.mean([q["restore"] for q in rows if q["clip"] == r["clip"]]) for r in rows}
-    over = {
-        f"mean lead over {peer}": round(
-            float(np.mean([ours[t["clip"]] - t["all"] for t in table if t["peer"] == peer])), 2
-        )
-        for peer in dict.fromkeys(t["peer"] for t in table)
-    }
-    return {
-        "rows": rows,
-        "peers": table,
-        "mean_lead": round(float(np.mean([r["lead"] for r in rows])), 2),
-        "mean_lead_never_missing": round(float(np.mean([r["lead there"] for r in rows])), 2),
-        "least_lead_never_missing": min(r["lead there"] for r in rows),
-        **over,
-    }
+                raise RuntimeError(f"{part.name}, {way}: {len(truth)} frames must come out, got {len(made)}")
+            row: dict[str, Any] = {
+                "clip": part.name,
+                "held out": "yes" if part.held_out else "",
+                "missing": way,
+            }
+            row |= {"damaged": psnr(given, truth), "best peer": max(every, key=lambda f: every[f])}
+            row |= {"its PSNR": max(every.values()), "restore": psnr(made, truth)}
+            row["lead"] = row["restore"] - row["its PSNR"]
+            row["lead, never missing"] = psnr(made[GOOD], truth[GOOD]) - max(good.values())
+            row["noise found"] = record.get("noise_sd")
+            rows.append(row)
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    sums = summed(rows, "missing", extra={"mean lead, frames never missing": "lead, never missing"})
+    return {"rows": shown(rows), "sums": sums}
 
 
 if __name__ == "__main__":
-    print(json.dumps(main("--quick" in sys.argv, slow="--slow" in sys.argv), indent=1))
+    print(json.dumps(main("--quick" in sys.argv), indent=1))

@@ -31,10 +31,12 @@ def test_rows_and_nested_results_are_tables():
 def test_only_places_of_what_was_measured_are_written(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
+    assert tables.altered(PAGE) == ["scale.costs"]
     written = tables.write("scale", {"costs": [{"fast": 1.0}]}, [page], "Measured today.")
     text = page.read_text(encoding="utf-8")
     assert written == ["scale.costs"] and "old" not in text and "\nkept\n" in text
-    assert "<!-- bench scale.costs -->\n| fast |\n|---|\n| 1 |\n\nMeasured today.\n<!-- end -->" in text
+    assert "<!-- bench scale.costs -->\n| fast |\n|---|\n| 1 |\n\nMeasured today.\n<!-- end " in text
+    assert tables.altered(text) == [] and tables.altered(text.replace("| 1 |", "| 2 |")) == ["scale.costs"]
     assert text.endswith("<!-- bench natural.denoising.clips -->\n<!-- end -->\n")
     # Written again it is the same, and deeper keys are followed.
     assert tables.write("scale", {"costs": [{"fast": 1.0}]}, [page], "Measured today.") == ["scale.costs"]
@@ -48,3 +50,27 @@ def test_the_line_below_says_when_and_on_what(tmp_path):
     machine = {"cores": 2, "processor": "x86_64", "system": "Linux", "python": "3.11.7"}
     said = tables.source(machine, "2026-11-17", tmp_path)
     assert said == "Measured 2026-11-17, no commit known, 2 cores (x86_64), Linux, Python 3.11.7."
+
+
+def test_no_figure_stands_in_the_documents_that_no_run_wrote():
+    root = Path(__file__).resolve().parents[2]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    architecture = (root / "videorestore" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert tables.altered(readme) == [] and tables.altered(architecture) == []
+
+
+def test_sums_tell_held_out_clips_apart():
+    rows = [
+        {"noise": "a", "held out": "", "lead": 1.0, "auto over better": 0.0, "covers": 0.95, "fast": 2.0},
+        {"noise": "a", "held out": "yes", "lead": 3.0, "auto over better": -0.1, "covers": 0.9, "fast": 4.0},
+        {"noise": "b", "held out": "", "lead": 5.0, "auto over better": 0.5, "covers": 0.97, "fast": 6.0},
+    ]
+    found = tables.summed(rows, "noise", extra={"mean of fast": "fast"})
+    assert [(row["noise"], row["clips"]) for row in found] == [
+        ("a", "all: 2"),
+        ("a", "held out: 1"),
+        ("b", "all: 1"),
+    ]
+    assert found[0]["mean lead, dB"] == "2.00" and found[0]["least lead"] == "1.00"
+    assert found[0]["auto over the better model, least"] == "-0.10" and found[0]["mean of fast"] == "3.00"
+    assert found[1]["95 % interval covers"] == "0.90 to 0.90"
