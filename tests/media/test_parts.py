@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from tests.media.makers import Make, picture, tone
 from videorestore.clip import ClipInfo, PixelFormat
 from videorestore.errors import InputError, MediaWriteError
 from videorestore.media import SinkOptions, kind_of, open_source
-from videorestore.media.encode import choose_pix_fmt, plan_encoding
+from videorestore.media.containers import CONTAINERS, Container, codecs_of, container_of
+from videorestore.media.encode import choose_encoder, choose_pix_fmt, plan_encoding
+from videorestore.media.encoders import encoder_of, formats_of, packets_of
 from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.mux import time_base_for
 from videorestore.media.pixels import ffmpeg_name, layout_of, pack, packed_size, pipeable
@@ -22,6 +25,12 @@ F = Fraction
 
 
 # -- times -------------------------------------------------------------------------
+
+
+def _container(suffix: str) -> Container:
+    found = container_of(suffix)
+    assert found is not None
+    return found
 
 
 def test_presentation_stamps_are_taken_where_they_increase() -> None:
@@ -70,12 +79,12 @@ def test_rates() -> None:
 
 def test_time_bases_hold_every_time() -> None:
     times = [F(0), F(1, 7), F(1001, 30000)]
-    base = time_base_for(times, "mp4", None)
+    base = time_base_for(times, _container(".mp4"), None)
     assert all((t / base).denominator == 1 for t in times)
-    assert time_base_for(times, "matroska", None) == F(1, 1000)
-    assert time_base_for([F(0), F(2, 15)], "avi", F(15)) == F(1, 15)
+    assert time_base_for(times, _container(".mkv"), None) == F(1, 1000)
+    assert time_base_for([F(0), F(2, 15)], _container(".avi"), F(15)) == F(1, 15)
     wild = [F(1, p) for p in (101, 103, 107, 109, 113, 127, 131, 137)]
-    assert time_base_for(wild, "mp4", None) < F(1, 1_000_000)
+    assert time_base_for(wild, _container(".mp4"), None) < F(1, 1_000_000)
 
 
 # -- formats -----------------------------------------------------------------------
@@ -149,13 +158,13 @@ def test_formats_that_do_not_exist_are_widened() -> None:
 def test_pixel_format_of_an_encoder(
     encoder: str, pixel: PixelFormat, size: tuple[int, int], name: str
 ) -> None:
-    assert choose_pix_fmt(encoder, pixel, *size) == name
+    assert choose_pix_fmt(encoder_of(encoder), pixel, *size) == name
 
 
 def test_bad_encoder_arguments() -> None:
     info = ClipInfo(format=PixelFormat(model="rgb"))
     with pytest.raises(InputError, match="encoder_args"):
-        plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args='-x "'))
+        plan_encoding(_container(".mkv"), info, 8, 8, None, SinkOptions(encoder_args='-x "'))
 
 
 def test_kinds() -> None:
@@ -213,13 +222,13 @@ ALLOWED = [
 def test_arguments_of_the_encoder_name_no_file(words: str) -> None:
     info = ClipInfo(format=PixelFormat(model="yuv", subsampling=(1, 1)), fps=Fraction(25))
     with pytest.raises(InputError, match="encoder_args"):
-        plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args=words))
+        plan_encoding(_container(".mkv"), info, 8, 8, None, SinkOptions(encoder_args=words))
 
 
 @pytest.mark.parametrize("words", ALLOWED)
 def test_options_of_the_encoder_reach_it(words: str) -> None:
     info = ClipInfo(format=PixelFormat(model="yuv", subsampling=(1, 1)), fps=Fraction(25))
-    plan = plan_encoding(".mkv", info, 8, 8, None, SinkOptions(encoder_args=words))
+    plan = plan_encoding(_container(".mkv"), info, 8, 8, None, SinkOptions(encoder_args=words))
     assert list(plan.arguments)[len(plan.arguments) - len(words.split()) :] == words.split()
 
 
@@ -234,13 +243,43 @@ def test_options_of_the_encoder_reach_it(words: str) -> None:
 )
 def test_pictures_become_what_every_player_shows(suffix, more, options, wanted):
     info = ClipInfo(format=PixelFormat(model="rgb", **more))
-    made = plan_encoding(suffix, info, 48, 64, Fraction(25), SinkOptions(**options))
+    made = plan_encoding(_container(suffix), info, 48, 64, Fraction(25), SinkOptions(**options))
     assert made.pix_fmt == wanted
     assert any("every player" in note for note in made.notes) is (wanted == "yuv420p")
 
 
 def test_a_video_of_another_kind_and_an_odd_size_keep_theirs():
     video = ClipInfo(format=PixelFormat(model="rgb"), extra={"stream": 0})
-    assert plan_encoding(".mp4", video, 48, 64, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"
+    assert plan_encoding(_container(".mp4"), video, 48, 64, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"
     odd = ClipInfo(format=PixelFormat(model="rgb"))
-    assert plan_encoding(".mp4", odd, 48, 63, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"
+    assert plan_encoding(_container(".mp4"), odd, 48, 63, Fraction(25), SinkOptions()).pix_fmt == "yuv444p"
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=lambda row: row.name)
+def test_a_container_holds_what_its_encoders_make(container: Container) -> None:
+    held = codecs_of(container)
+    for name in container.encoders:
+        encoder = encoder_of(name)
+        assert encoder.name == name
+        assert packets_of(encoder) in held
+        assert formats_of(encoder)
+
+
+def test_the_encoder_that_keeps_most_is_taken() -> None:
+    def chosen(suffix: str, size: int = 64, **pixel: Any) -> str:
+        info = ClipInfo(
+            format=PixelFormat(**{"model": "yuv", "subsampling": (1, 1), "full_range": False, **pixel})
+        )
+        return choose_encoder(_container(suffix), info, size, size, SinkOptions()).name
+
+    assert [chosen(s) for s in (".mp4", ".webm", ".avi", ".ts")] == [
+        "libx264",
+        "libvpx-vp9",
+        "mpeg4",
+        "libx264",
+    ]
+    assert chosen(".avi", model="rgb", subsampling=(0, 0)) == chosen(".avi", full_range=True) == "ffv1"
+    assert chosen(".mp4", depth=12) == chosen(".mkv", depth=16) == "libx265"
+    assert chosen(".mp4", size=8, depth=12) == "libx264"
+    assert chosen(".mov", alpha=True, depth=16) == "prores_ks"
+    assert (chosen(".mkv", alpha=True), chosen(".mkv", alpha=True, depth=10)) == ("libvpx-vp9", "ffv1")

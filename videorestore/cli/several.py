@@ -13,9 +13,6 @@ from videorestore.cli.status import ExitStatus, ReaderGone, UsageError, status_o
 from videorestore.errors import OutputExistsError
 from videorestore.request import declare
 
-WRITTEN = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".gif", ".tif", ".tiff", ".npy")
-"""Endings that a result may have; everything else becomes Matroska."""
-
 Perform = Callable[[Command, Environment, Console], ExitStatus]
 
 
@@ -24,6 +21,8 @@ def each(command: Command, environment: Environment) -> list[Command]:
 
     OUTPUT is a folder; every result is called like its input. So are the pages and the sd maps in folders of theirs.
     """
+    from videorestore.media.containers import WRITTEN
+
     assert command.output is not None
     for flag, name in _folders(command):
         if not (name.endswith(("/", os.sep)) or os.path.isdir(environment.path(name))):
@@ -37,6 +36,7 @@ def each(command: Command, environment: Environment) -> list[Command]:
         if os.path.isdir(environment.path(name)):
             result = base + "/"
         else:
+            # What is read but not written becomes Matroska.
             result = base if suffix.lower() in WRITTEN else f"{stem}.mkv"
         output = os.path.join(command.output, result)
         if output in found:

@@ -121,7 +121,7 @@ def copy_through(
     info = source.info
     check_output(os.fspath(output), options or SinkOptions(), source.path)
     # A video streams in one pass; pictures need their number first, for names and headers.
-    n_frames = 0 if kind_of(os.fspath(output)).video else len(source.index())
+    n_frames = 0 if kind_of(os.fspath(output)).container else len(source.index())
     shape = OutputShape(info=info, height=source.height, width=source.width, n_frames=n_frames, fps=info.fps)
     count = 0
     with open_sink(output, shape, options, streams_from=source.path) as sink:

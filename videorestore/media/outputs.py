@@ -8,29 +8,9 @@ from fractions import Fraction
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import InputError, MediaWriteError, OutputExistsError
+from videorestore.media.containers import READ_ONLY, STILLS, WRITTEN, Container, container_of
 from videorestore.media.encode import SinkOptions, check_codec
 from videorestore.place import FRAME_NAME
-
-CONTAINERS = {
-    ".mp4": "mp4",
-    ".m4v": "mp4",
-    ".mov": "mov",
-    ".mkv": "matroska",
-    ".webm": "webm",
-    ".avi": "avi",
-    ".ts": "mpegts",
-}
-READ_ONLY = {
-    ".vob": ".mkv",
-    ".dv": ".mov",
-    ".mpg": ".mkv",
-    ".mpeg": ".mkv",
-    ".wmv": ".mkv",
-    ".flv": ".mp4",
-    ".mts": ".ts",
-}
-"""Containers that are read but not written, because what they hold cannot be kept exactly; and what serves instead."""
-_STILLS = {".gif": "gif", ".tif": "tiff", ".tiff": "tiff", ".npy": "npy"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,30 +26,29 @@ class OutputShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputKind:
-    """What is written under a name: a video ``container``, or "gif", "folder", "tiff", "npy"."""
+    """What is written under a name: a video in a ``container``, or "gif", "folder", "tiff", "npy"."""
 
     name: str
     suffix: str
-    video: bool
+    container: Container | None = None
 
 
 def kind_of(path: str) -> OutputKind:
     """The kind of an output by its name; an unknown suffix is wrong usage."""
     suffix = os.path.splitext(path)[1].lower()
-    if path.endswith((os.sep, "/")) or (os.path.isdir(path) and suffix not in CONTAINERS | _STILLS):
-        return OutputKind(name="folder", suffix="", video=False)
-    if suffix in CONTAINERS:
-        return OutputKind(name=CONTAINERS[suffix], suffix=".mp4" if suffix == ".m4v" else suffix, video=True)
-    if suffix in _STILLS:
-        return OutputKind(name=_STILLS[suffix], suffix=suffix, video=False)
+    if path.endswith((os.sep, "/")) or (os.path.isdir(path) and suffix not in WRITTEN):
+        return OutputKind(name="folder", suffix="")
+    container = container_of(suffix)
+    if container is not None:
+        return OutputKind(name=container.name, suffix=container.suffixes[0], container=container)
+    if suffix in STILLS:
+        return OutputKind(name=STILLS[suffix], suffix=suffix)
     if suffix in READ_ONLY:
         raise InputError(
             f"output must be of a kind that keeps what is made, {suffix} is read but not written; "
             f"write {READ_ONLY[suffix]}, with --codec prores or ffv1 where it must be kept without loss."
         )
-    raise InputError(
-        f"output must end in .mp4 .m4v .mkv .mov .webm .avi .ts .gif .tif .npy or / for a folder, got {path!r}; rename it."
-    )
+    raise InputError(f"output must end in {' '.join(WRITTEN)} or / for a folder, got {path!r}; rename it.")
 
 
 def check_output(path: str, options: SinkOptions, input_path: str | None) -> None:
@@ -87,8 +66,8 @@ def check_output(path: str, options: SinkOptions, input_path: str | None) -> Non
     if not target:
         raise InputError("output must name a file or a folder, got the root folder; choose another.")
     _refuse_input(target, input_path)
-    if kind.video:
-        check_codec(kind.name, options)
+    if kind.container is not None:
+        check_codec(kind.container, options)
     folder = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(folder):
         raise MediaWriteError(f"the folder of the output must exist, {folder} does not; create it.")

@@ -13,6 +13,7 @@ from typing import Any
 from videorestore.clip import Frame
 from videorestore.errors import MediaWriteError
 from videorestore.media.arrays import ArraySource
+from videorestore.media.containers import container_of
 from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
 from videorestore.media.outputs import OutputShape, kind_of
 from videorestore.media.pipe import RawPipe
@@ -46,9 +47,13 @@ class Segment:
 def encoding_for(output: str, shape: OutputShape, options: SinkOptions) -> Encoding:
     """The encoding of the segments of an output: the final one for videos, lossless for all others."""
     kind = kind_of(output)
-    if kind.video:
-        return plan_encoding(kind.suffix, shape.info, shape.height, shape.width, shape.fps, options)
-    return plan_encoding(".mkv", shape.info, shape.height, shape.width, shape.fps, SinkOptions(codec="ffv1"))
+    if kind.container is not None:
+        return plan_encoding(kind.container, shape.info, shape.height, shape.width, shape.fps, options)
+    matroska = container_of(".mkv")
+    assert matroska is not None
+    return plan_encoding(
+        matroska, shape.info, shape.height, shape.width, shape.fps, SinkOptions(codec="ffv1")
+    )
 
 
 class SegmentWriter:
@@ -76,7 +81,7 @@ class SegmentWriter:
         self._array: ArrayWriter | None = None
         self._pipe: RawPipe | None = None
         self.encoding: Encoding | None = None
-        if shape.info.format.depth == 32 and not kind_of(output).video:
+        if shape.info.format.depth == 32 and not kind_of(output).container:
             # No codec keeps every bit of a float.
             self._array = ArrayWriter(self._part, shape)
             return

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from videorestore.clip import Frame
 from videorestore.errors import InputError, MediaWriteError, VideoRestoreError
+from videorestore.media.companions import Others
+from videorestore.media.containers import Container
 from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
-from videorestore.media.mux import Others, mux, time_base_for
+from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
@@ -211,8 +213,8 @@ def join_segments(
     if not loaded:
         raise InputError("there must be at least one segment to join, got none; write one first.")
     kind = kind_of(output)
-    losses = list(dict.fromkeys(line for s in loaded for line in s.losses)) if kind.video else []
-    notes = list(dict.fromkeys(line for s in loaded for line in s.notes)) if kind.video else []
+    losses = list(dict.fromkeys(line for s in loaded for line in s.losses)) if kind.container else []
+    notes = list(dict.fromkeys(line for s in loaded for line in s.notes)) if kind.container else []
     part = os.path.join(folder, f"whole{kind.suffix}")
     _remove(part)
     try:
@@ -220,8 +222,8 @@ def join_segments(
             shutil.copyfile(copied, part)
             _sync(part)
             losses, notes = [], ["nothing had to be done: the file was copied as it is"]
-        elif kind.video:
-            _join_video(loaded, part, kind, shape, streams_from, span, losses, notes)
+        elif kind.container is not None:
+            _join_video(loaded, part, kind.container, shape, streams_from, span, losses, notes)
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)
         else:
@@ -239,7 +241,7 @@ def join_segments(
 def _join_video(
     segments: list[Segment],
     part: str,
-    kind: OutputKind,
+    container: Container,
     shape: OutputShape,
     streams_from: str | None,
     span: Span | None,
@@ -256,9 +258,9 @@ def _join_video(
         ("all but the pictures", Others(path=None)),
     ):
         try:
-            muxed = mux(segments, part, kind, shape.info, shape.fps, others, alpha=alpha)
-            tick = time_base_for([*muxed.times, muxed.end], kind.name, shape.fps)
-            found = verify(part, muxed, tick)
+            muxed = mux(segments, part, container, shape.info, shape.fps, others, alpha=alpha)
+            tick = time_base_for([*muxed.times, muxed.end], container, shape.fps)
+            found = verify(part, muxed, container, tick)
         except VideoRestoreError as error:
             # What came with the film must not cost the film: it is tried with less.
             first = first or error
@@ -266,7 +268,7 @@ def _join_video(
                 break
             continue
         if first is not None:
-            losses.append(f"{lost}: left out, they cannot be written to {kind.name} ({first})")
+            losses.append(f"{lost}: left out, they cannot be written to {container.name} ({first})")
         losses += found
         losses += muxed.losses
         notes += muxed.notes

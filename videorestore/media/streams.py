@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import Any, Literal
 
 from videorestore.errors import MediaWriteError
 from videorestore.media import probe
+from videorestore.media.containers import Container
 from videorestore.media.pipe import run_ffmpeg
 
 COVER = 0x400
@@ -18,17 +17,6 @@ COVER = 0x400
 
 Action = Literal["copy", "convert", "attach", "leave"]
 
-# What muxers accept on paper but players do not find in an AVI file.
-_AVI_AUDIO = ("mp3", "mp2", "ac3", "aac", "pcm_s16le", "pcm_u8")
-_AUDIO_FORM = {
-    "mp4": "aac",
-    "mov": "aac",
-    "matroska": "flac",
-    "webm": "libopus",
-    "avi": "libmp3lame",
-    "mpegts": "aac",
-}
-_TEXT_FORM = {"mp4": "mov_text", "mov": "mov_text", "matroska": "subrip", "webm": "webvtt"}
 _TEXT = ("subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "text", "ttml", "microdvd", "sami", "subviewer")
 # Facts about the old file that would be wrong in the new one.
 _STALE = frozenset(
@@ -77,7 +65,7 @@ class Companion:
         return f"{self.type} stream {self.index} ({self.codec}): {self.reason}"
 
 
-def plan_companions(source: Any, main: int, container: str, supported: set[str]) -> list[Companion]:
+def plan_companions(source: Any, main: int, container: Container, supported: set[str]) -> list[Companion]:
     """Decide for every other stream of a source.
 
     Parameters
@@ -85,8 +73,7 @@ def plan_companions(source: Any, main: int, container: str, supported: set[str])
     source : av.container.InputContainer
     main : int
         Number of the restored video stream.
-    container : str
-        FFmpeg's name of the output format.
+    container : Container
     supported : set of str
         Codecs that its muxer takes.
     """
@@ -105,45 +92,46 @@ def _implied(source: Any, stream: Any) -> bool:
     return chapters or "timecode" in stream.metadata
 
 
-def _plan(stream: Any, container: str, supported: set[str]) -> Companion:
+def _plan(stream: Any, container: Container, supported: set[str]) -> Companion:
     context = stream.codec_context
     codec = context.codec.canonical_name if context is not None and context.codec else "unknown"
-    base = {"index": stream.index, "type": stream.type, "codec": codec}
+    name = container.name
+    whole: Action | None = None
+    form = ""
+    unfit = f"left out, {name} cannot hold it; use .mkv"
     if stream.type == "attachment":
-        if container == "matroska":
-            return Companion(**base, action="attach")
-        return Companion(**base, action="leave", reason=f"{container} has no attachments; use .mkv")
-    if context is None and stream.type in ("audio", "video", "subtitle"):
-        return Companion(**base, action="leave", reason="left out, its codec is not known")
-    if stream.type == "audio":
-        fits = codec in (_AVI_AUDIO if container == "avi" else supported)
-        if container == "avi" and codec == "aac" and not context.extradata:
-            # Sound of a transport stream describes itself in every packet, which AVI does not take.
-            fits = False
-        if fits and not (container == "mov" and codec in ("opus", "vorbis", "flac")):
-            return Companion(**base, action="copy")
-        form = _AUDIO_FORM[container]
-        return Companion(
-            **base, action="convert", form=form, reason=f"{container} cannot hold it, encoded as {form}"
-        )
-    if stream.type == "subtitle":
-        if codec in supported and container != "avi":
-            return Companion(**base, action="copy")
-        if codec in _TEXT and container in _TEXT_FORM:
-            form = _TEXT_FORM[container]
-            return Companion(
-                **base, action="convert", form=form, reason=f"{container} cannot hold it, written as {form}"
-            )
-        return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it; use .mkv")
-    if stream.type == "video":
-        cover = bool(stream.disposition & COVER)
-        if cover and container == "matroska":
-            return Companion(**base, action="attach")
-        holds = container in ("mp4", "matroska") or (container in ("webm", "mov") and not cover)
-        if codec in supported and holds:
-            return Companion(**base, action="copy")
-        return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it; use .mkv")
-    return Companion(**base, action="leave", reason=f"left out, {container} cannot hold it")
+        whole = "attach" if container.attachments else None
+        unfit = f"{name} has no attachments; use .mkv"
+    elif context is None and stream.type in ("audio", "video", "subtitle"):
+        unfit = "left out, its codec is not known"
+    elif stream.type == "audio":
+        whole = "copy" if _sounds(codec, context, container, supported) else None
+        form = container.audio_form
+    elif stream.type == "subtitle":
+        whole = "copy" if container.subtitles and codec in supported else None
+        form = container.text_form if codec in _TEXT else ""
+    elif stream.type == "video" and stream.disposition & COVER and container.covers != "copied":
+        whole = "attach" if container.covers == "attached" else None
+    elif stream.type == "video":
+        whole = "copy" if container.second_video and codec in supported else None
+    else:
+        unfit = f"left out, {name} cannot hold it"
+    base = {"index": stream.index, "type": stream.type, "codec": codec}
+    if whole is not None:
+        return Companion(**base, action=whole)
+    if form:
+        verb = "encoded" if stream.type == "audio" else "written"
+        reason = f"{name} cannot hold it, {verb} as {form}"
+        return Companion(**base, action="convert", form=form, reason=reason)
+    return Companion(**base, action="leave", reason=unfit)
+
+
+def _sounds(codec: str, context: Any, container: Container, supported: set[str]) -> bool:
+    """Whether players find this sound in the container as it is."""
+    if container.audio_headers and codec == "aac" and not context.extradata:
+        # Sound of a transport stream describes itself in every packet.
+        return False
+    return codec in (container.audio or supported) and codec not in container.not_audio
 
 
 def attachment_of(path: str, stream: Any) -> tuple[str, str, bytes]:
@@ -232,136 +220,6 @@ class Span:
 
     start: Fraction
     stop: Fraction
-
-
-class PacketFeed:
-    """Packets of chosen streams of one file, moved in time, cut to a span.
-
-    Parameters
-    ----------
-    container : av.container.InputContainer
-    targets : dict
-        Output stream for each input stream number.
-    origin : Fraction
-        Time in the file that becomes zero.
-    span : Span or None
-    """
-
-    def __init__(self, container: Any, targets: dict[int, Any], origin: Fraction, span: Span | None) -> None:
-        self._container = container
-        self._targets = targets
-        self._origin = origin
-        self._span = span
-        self.counts: dict[int, int] = {stream.index: 0 for stream in targets.values()}
-        self.broken: str | None = None
-        self._held: list[Any] = []
-        self._packets: Iterator[Any] | None = None
-        self._lead: dict[int, Fraction] = {}
-        self._floor: Fraction | None = None
-        self._whole_packets = False
-
-    def only_whole_packets(self) -> None:
-        """Leave out sound that begins before the span: the container has no time before zero."""
-        self._whole_packets = True
-
-    def lead_in(self, *, keep: bool) -> dict[int, Fraction]:
-        """Move streams that begin before zero to zero; gives by how much, by output stream.
-
-        Parameters
-        ----------
-        keep : bool
-            False drops what lies before zero instead.
-        """
-        # Sound out of Matroska, and Opus out of anything, brings its lead along: the muxer knows what to do.
-        own = keep and "matroska" in self._container.format.name
-        waiting = {
-            i
-            for i in self._targets
-            if self._container.streams[i].type == "audio"
-            and not own
-            and not (keep and self._container.streams[i].codec_context.name == "opus")
-        }
-        self._packets = self._demuxed()
-        for packet in self._packets:
-            self._held.append(packet)
-            index = packet.stream.index
-            if index in waiting and packet.pts is not None:
-                waiting.discard(index)
-                begin = packet.pts * Fraction(packet.stream.time_base) - self._origin
-                if begin < 0 and keep:
-                    self._lead[index] = -begin
-            if not waiting or len(self._held) > 2000:
-                break
-        self._floor = Fraction(0) if not keep else None
-        return {self._targets[index].index: lead for index, lead in self._lead.items()}
-
-    def _demuxed(self) -> Iterator[Any]:
-        import av
-
-        streams = [self._container.streams[index] for index in self._targets]
-        if not streams:
-            return
-        packets = self._container.demux(*streams)
-        while True:
-            try:
-                packet = next(packets)
-            except StopIteration:
-                return
-            except (av.error.FFmpegError, ValueError) as error:
-                self.broken = str(error).splitlines()[0]
-                return
-            if packet.size == 0 and packet.dts is None and packet.pts is None:
-                continue
-            yield packet
-
-    def __iter__(self) -> Iterator[tuple[float, Any]]:
-        """Pairs of (time in seconds, packet ready for the muxer)."""
-        last: dict[int, int] = {}
-        for packet in chain(self._held, self._packets or self._demuxed()):
-            ready = self._moved(packet, last)
-            if ready is not None:
-                yield ready
-
-    def _moved(self, packet: Any, last: dict[int, int]) -> tuple[float, Any] | None:
-        stream = packet.stream
-        target = self._targets[stream.index]
-        tick = Fraction(stream.time_base)
-        cover = stream.type == "video" and stream.disposition & COVER
-        start = self._span.start if self._span is not None else Fraction(0)
-        lead = self._lead.get(stream.index, Fraction(0))
-        offset = 0 if cover else round((self._origin + start - lead) / tick)
-        stamp = packet.pts if packet.pts is not None else packet.dts
-        if stamp is None:
-            stamp = last.get(stream.index, 0)
-            packet.pts = stamp
-        if self._floor is not None and stamp * tick - self._origin < self._floor:
-            return None
-        if self._span is not None and not cover:
-            begin = stamp * tick - self._origin
-            end = begin + (packet.duration or 0) * tick
-            if begin >= self._span.stop or (end <= self._span.start and begin < self._span.start):
-                return None
-            if self._whole_packets and stream.type != "subtitle" and begin < self._span.start:
-                return None
-            if stream.type == "subtitle" and end > self._span.stop:
-                packet.duration = max(1, int((self._span.stop - begin) / tick))
-            if stream.type == "subtitle" and begin < self._span.start:
-                late = round((self._span.start - begin) / tick)
-                packet.pts = stamp + late
-                packet.duration = max(1, (packet.duration or 0) - late)
-        packet.pts = None if packet.pts is None else packet.pts - offset
-        decoded = packet.dts - offset if packet.dts is not None else packet.pts
-        floor = last.get(stream.index)
-        if floor is not None and decoded <= floor:
-            # Muxers refuse stamps that do not increase; a slip of one unit is not audible.
-            decoded = floor + 1
-            if packet.pts is not None and packet.pts < decoded:
-                packet.pts = decoded
-        last[stream.index] = decoded
-        packet.dts = decoded
-        packet.stream = target
-        self.counts[target.index] += 1
-        return float(decoded * tick), packet
 
 
 def shifted_chapters(source: Any, origin: Fraction, span: Span | None) -> list[dict[str, Any]]:

@@ -7,19 +7,21 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.errors import MediaWriteError
-from videorestore.media.mux import Muxed
+from videorestore.media.companions import Muxed
+from videorestore.media.containers import Container
 
 _SLACK = Fraction(1, 1000)
 """Nobody sees a millisecond; a result of hours is not thrown away for it."""
 
 
-def verify(part: str, muxed: Muxed, tick: Fraction) -> list[str]:
+def verify(part: str, muxed: Muxed, kind: Container, tick: Fraction) -> list[str]:
     """Decode a written file and compare frames, times, duration and streams with what was meant.
 
     Parameters
     ----------
     part : str
     muxed : Muxed
+    kind : Container
     tick : Fraction
         Resolution of the container's times.
 
@@ -36,8 +38,8 @@ def verify(part: str, muxed: Muxed, tick: Fraction) -> list[str]:
             video = container.streams.video[0]
             counts = dict.fromkeys(muxed.counts, 0)
             times, ends = _decode(container, video, counts)
-            if container.format.name == "mpegts" and times:
-                # The clock of a transport stream begins anywhere: what counts is the time since its first picture.
+            if kind.free_clock and times:
+                # What counts is the time since its first picture.
                 moved = muxed.times[0] - times[0]
                 times, ends = [t + moved for t in times], None if ends is None else ends + moved
     except (av.error.FFmpegError, OSError, ValueError, IndexError) as error:

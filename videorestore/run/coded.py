@@ -9,8 +9,10 @@ from typing import Any
 
 from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Work
-from videorestore.media.encode import DEFAULT_CRF, SinkOptions
-from videorestore.media.outputs import CONTAINERS, kind_of
+from videorestore.media.containers import container_of
+from videorestore.media.encode import SinkOptions
+from videorestore.media.encoders import DEFAULT_CRF
+from videorestore.media.outputs import kind_of
 from videorestore.media.segments import encoding_for
 
 RECODED = "recoded"
@@ -36,7 +38,12 @@ def unchanged(
     if asked or not isinstance(work, Restoration) or not os.path.isfile(source) or facts.get("rotation"):
         return False
     kind = kind_of(output)
-    if not kind.video or CONTAINERS.get(suffix) != kind.name or work.span is not None or work.losses:
+    if (
+        kind.container is None
+        or container_of(suffix) != kind.container
+        or work.span is not None
+        or work.losses
+    ):
         return False
     return len(notes) == len(work.times) and all(
         note["fact"]["origin"] == "kept"
@@ -50,13 +57,13 @@ def name_recoded(output: str, sink: SinkOptions, work: Work, notes: Sequence[Not
     """Call frames by another word where a codec changed their samples, and say so; `kept` means identical samples."""
     kind = kind_of(output)
     encoding = encoding_for(output, work.shape, sink)
-    exact = encoding.lossless if kind.video else kind.name != "gif"
+    exact = encoding.lossless if kind.container else kind.name != "gif"
     kept = [note["fact"] for note in notes if note["fact"]["origin"] == "kept"]
     if exact or not kept:
         return ()
     for fact in kept:
         fact["origin"] = RECODED
-    if not kind.video:
+    if kind.container is None:
         return (
             "frames that needed nothing went through the palette of a gif; .mkv with --codec ffv1 keeps them",
         )

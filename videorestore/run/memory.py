@@ -165,24 +165,6 @@ def raw_bytes(shape: OutputShape) -> int:
     return samples * form.dtype.itemsize * shape.n_frames
 
 
-def disk_need(shape: OutputShape, output: str, codec: str | None, sd: bool) -> int:
-    """Bytes on disk while the run lasts: the pieces and the file joined from them.
-
-    Lossless video takes about half of the raw size, lossy video at our quality up to a fifth where grain stays.
-    """
-    raw = raw_bytes(shape)
-    lossless = codec in {"ffv1", "prores", "rawvideo"} or Path(output).suffix in {
-        "",
-        ".npy",
-        ".tif",
-        ".tiff",
-        ".gif",
-    }
-    whole = raw if Path(output).suffix in {".npy", ".tif", ".tiff"} else raw // 2 if lossless else raw // 5
-    maps = shape.n_frames * shape.height * shape.width * shape.info.format.colours * 4 if sd else 0
-    return 2 * (whole + maps)
-
-
 def check_disk(folder: Path, need: int) -> None:
     """Refuse a run that cannot end well."""
     free = shutil.disk_usage(folder).free

@@ -7,6 +7,9 @@ import os
 from videorestore.errors import InputError
 from videorestore.make.cost import STARTING
 from videorestore.make.work import Work
+from videorestore.media.encode import SinkOptions
+from videorestore.media.outputs import kind_of
+from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.plan.scan import expected_frames
 from videorestore.request import Common
@@ -29,6 +32,10 @@ ROOMY = 1 << 30
 
 PIECE_MEMORY = 4 << 30
 """Bytes that one piece may take where the user names no limit."""
+
+
+UNPACKED = ("npy", "tiff")
+"""Outputs that hold their samples as they are."""
 
 
 def share(options: Common) -> int:
@@ -77,9 +84,15 @@ def memory_need(work: Work, jobs: int) -> int:
 
 
 def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
-    """Bytes on the disk of OUTPUT while the run lasts."""
-    encoded = memory.disk_need(work.shape, output, options.codec, options.sd is not None)
-    return encoded + jobs * int(getattr(work, "piece_disk", 0))
+    """Bytes on the disk of OUTPUT while the run lasts: the pieces, the file joined from them, what workers spool."""
+    shape = work.shape
+    packs = (
+        1
+        if kind_of(output).name in UNPACKED
+        else encoding_for(output, shape, SinkOptions(codec=options.codec)).packs
+    )
+    maps = shape.n_frames * shape.height * shape.width * shape.info.format.colours * 4 if options.sd else 0
+    return 2 * (memory.raw_bytes(shape) // packs + maps) + jobs * int(getattr(work, "piece_disk", 0))
 
 
 def check_memory(work: Work, options: Common) -> None:
