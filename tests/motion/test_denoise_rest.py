@@ -8,6 +8,7 @@ import pytest
 
 from tests.motion.test_denoise import noisy_of, panning, rms
 from videorestore.motion import denoise as denoising
+from videorestore.motion._kernels_denoise import light_sums, mean_square, relight, take_in
 from videorestore.motion.denoise import denoise
 from videorestore.motion.denoise_along import Along
 from videorestore.motion.denoise_rest import with_rest
@@ -68,3 +69,62 @@ def test_the_mass_at_rest_is_the_number_of_frames() -> None:
     np.testing.assert_allclose(1 / joined[6].left, n, rtol=1e-4)
     np.testing.assert_allclose(joined[6].mean, 100, rtol=1e-5)
     assert with_rest(parts[:2], clip[:2], np.ones((2, h, w), np.float32), 1) == parts[:2]
+
+
+@pytest.mark.kernel
+def test_sums_for_the_light_are_means_over_cells() -> None:
+    rng = np.random.default_rng(3)
+    h, w, c, cell = 10, 13, 2, 4
+    mean, wanted = (rng.normal(100, 20, (h, w, c)).astype(np.float32) for _ in range(2))
+    hold, noise, common = (rng.uniform(1, 5, (h, w)).astype(np.float32) for _ in range(3))
+    out = np.empty((3, 4, 4 * c + 1), np.float32)
+    light_sums(mean, wanted, hold, noise, common, cell, out)
+    pictures = [
+        mean,
+        wanted,
+        mean * wanted - common[..., None],
+        mean * mean - noise[..., None],
+        hold[..., None],
+    ]
+    every = np.concatenate(pictures, axis=2)
+    for i in range(3):
+        for j in range(4):
+            part = every[i * cell : (i + 1) * cell, j * cell : (j + 1) * cell]
+            np.testing.assert_allclose(out[i, j], part.mean(axis=(0, 1)), rtol=1e-4)
+
+
+@pytest.mark.kernel
+def test_light_is_linear_between_the_middles_of_cells() -> None:
+    rng = np.random.default_rng(4)
+    h, w, c, cell = 9, 14, 2, 4
+    mean, wanted = (rng.normal(100, 20, (h, w, c)).astype(np.float32) for _ in range(2))
+    lines = rng.normal(1, 0.3, (3, 4, 2 * c)).astype(np.float32)
+    lit, difference, square = np.empty_like(mean), np.empty_like(mean), np.empty((h, w), np.float32)
+    relight(mean, wanted, lines, cell, lit, difference, square)
+    rows, columns = ((np.arange(length) + 0.5) / cell - 0.5 for length in (h, w))
+    for q in range(c):
+        slope, offset = (
+            np.stack([np.interp(columns, np.arange(4), line) for line in lines[..., k]]) for k in (q, c + q)
+        )
+        slope, offset = (
+            np.stack([np.interp(rows, np.arange(3), column) for column in part.T], axis=1)
+            for part in (slope, offset)
+        )
+        np.testing.assert_allclose(lit[..., q], offset + slope * mean[..., q], rtol=1e-4)
+    np.testing.assert_allclose(difference, lit - wanted, rtol=1e-5)
+    np.testing.assert_allclose(square, np.square(difference).mean(axis=2), rtol=1e-4)
+    again = np.empty_like(square)
+    mean_square(difference, again)
+    np.testing.assert_allclose(again, square, rtol=1e-5)
+
+
+@pytest.mark.kernel
+def test_a_frame_is_taken_in_by_its_share() -> None:
+    rng = np.random.default_rng(5)
+    noisy, mean = (rng.normal(100, 20, (5, 6, 3)).astype(np.float32) for _ in range(2))
+    news, mass = (rng.uniform(0.1, 3, (5, 6)).astype(np.float32) for _ in range(2))
+    wanted = (mean * mass[..., None] + noisy * news[..., None]) / (mass + news)[..., None]
+    heavier = mass + news
+    take_in(noisy, news, mean, mass)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-5)
+    np.testing.assert_allclose(mass, heavier, rtol=1e-6)

@@ -115,7 +115,7 @@ def _plan(record: Record) -> list[str]:
     if "memory_mb" in estimate:
         lines.append(f"  memory     up to {estimate['memory_mb']:.0f} MB")
     if "disk_mb" in estimate:
-        lines.append(f"  disk       about {estimate['disk_mb']:.3g} MB")
+        lines.append(f"  disk       about {estimate['disk_mb']:.0f} MB")
     return lines
 
 

@@ -17,10 +17,12 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
+from videorestore.motion._kernels_denoise import light_sums, mean_square, relight, take_in
 from videorestore.motion.denoise_along import Along
 
-_LIGHT = (61, 61)
-"""Pixels over which light changes along one line: so many that the line has hardly any noise of its own."""
+_CELL, _LIGHT = 4, 15
+"""Pixels of the cells in which sums for the light are taken, and cells over which it changes along one line: so many
+that the line has hardly any noise of its own."""
 _STEADY = np.float32(4.0)
 """Weight of a line without change, in units of the variance of the two means that are compared."""
 _SCALES = ((1, 7, np.float32(1.1)), (5, 11, np.float32(1.4)))
@@ -82,8 +84,8 @@ def _carried(
             states.append((noisy[t].copy(), np.maximum(news, np.float32(1e-3))))
             continue
         mean, mass = _fitted(states[-1], part, v, min(len(states), distance), distance)
-        total = mass + news
-        states.append((mean + (news / total)[..., None] * (noisy[t] - mean), total))
+        take_in(noisy[t], news, mean, mass)
+        states.append((mean, mass))
     return given
 
 
@@ -97,37 +99,40 @@ def _fitted(state: State, part: Along, level: FloatArray, shared: int = 0, dista
     # A neighbour's share in the mean along motion, times that part of the state which consists of shared frames.
     common = level * np.minimum(np.float32(shared) / mass, 1) * (1 - part.own) / np.float32(2 * distance)
     expected = np.maximum(level * part.left + noise - 2 * common, np.float32(1e-6))
-    lit = _relit(mean, part.mean, expected, noise, common)
-    difference = lit - part.mean
+    lit, difference = np.empty_like(mean), np.empty_like(mean)
+    square = np.empty_like(level)
+    lines = _light(mean, part.mean, expected, noise, common)
+    relight(mean, part.mean, lines, _CELL, lit, difference, square)
     misfit = np.zeros_like(level)
     for smooth, box, chance in _SCALES:
-        even = cv2.blur(difference, (smooth, smooth), borderType=cv2.BORDER_REFLECT).reshape(lit.shape)
-        square = cv2.blur(np.square(even).mean(axis=-1), (box, box), borderType=cv2.BORDER_REFLECT)
-        np.maximum(misfit, square - chance * expected / np.float32(smooth * smooth), out=misfit)
+        if smooth > 1:
+            even = cv2.blur(difference, (smooth, smooth), borderType=cv2.BORDER_REFLECT)
+            mean_square(even.reshape(lit.shape), square)
+        around = cv2.blur(square, (box, box), borderType=cv2.BORDER_REFLECT)
+        np.maximum(misfit, around - chance / np.float32(smooth * smooth) * expected, out=misfit)
     resting = max(float(np.mean(misfit < _SLIGHT * expected)), _FEWEST)
     q = np.float32(_SEVERITY / resting**2) * misfit
     return lit, np.asarray(mass / (1 + mass * q / (level + np.float32(1e-6))), np.float32)
 
 
-def _relit(
+def _light(
     mean: FloatArray, wanted: FloatArray, hold: FloatArray, noise: FloatArray, common: FloatArray
 ) -> FloatArray:
-    """``mean`` brought to the light of ``wanted`` by a line for every place and channel, both ``(h, w, c)``.
+    """Slopes and offsets ``(rows, columns, 2 c)`` of the lines that bring ``mean`` to the light of ``wanted``, cell by cell.
 
     ``hold`` (h, w) keeps the slope at 1 where the picture is even; ``noise`` is the variance of the mean's noise, and
     ``common`` what of it is in both: they are no part of the picture.
     """
-    shape = mean.shape
-
-    def around(values: FloatArray) -> FloatArray:
-        return np.asarray(cv2.blur(values, _LIGHT, borderType=cv2.BORDER_REFLECT)).reshape(shape)
-
-    m, w = around(mean), around(wanted)
-    kept = _STEADY * hold[..., None]
-    across = around(mean * wanted - common[..., None]) - m * w
-    own = np.maximum(around(mean * mean - noise[..., None]) - m * m, np.float32(0))
-    slope = np.maximum((across + kept) / (own + kept), np.float32(0))
-    return np.asarray(w + slope * (mean - m), np.float32)
+    h, w, c = mean.shape
+    rows, columns = -(-h // _CELL), -(-w // _CELL)
+    sums = np.empty((rows, columns, 4 * c + 1), np.float32)
+    light_sums(mean, wanted, hold, noise, common, _CELL, sums)
+    sums = cv2.blur(sums, (_LIGHT, _LIGHT), borderType=cv2.BORDER_REFLECT)
+    kept = _STEADY * sums[..., 4 * c :]
+    m, target, across, own = (sums[..., k * c : (k + 1) * c] for k in range(4))
+    slope = (across - m * target + kept) / (np.maximum(own - m * m, np.float32(0)) + kept)
+    slope = np.maximum(slope, np.float32(0))
+    return np.concatenate([slope, target - slope * m], axis=-1)
 
 
 def _joined(part: Along, states: list[State], level: FloatArray) -> Along:
