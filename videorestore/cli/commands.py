@@ -12,7 +12,7 @@ from videorestore.cli.environment import Environment
 from videorestore.cli.parser import Command
 from videorestore.cli.status import ExitStatus, UsageError, tell
 from videorestore.request import declare
-from videorestore.request.targets import check_input, check_output
+from videorestore.request.targets import check_input, check_place
 
 
 def perform(command: Command, environment: Environment, console: Console) -> ExitStatus:
@@ -80,7 +80,7 @@ def _check(source: str, output: str | None, options: Any) -> None:
         raise UsageError(f"OUTPUT, {listed} must be different files, got one name twice; rename one of them.")
     for name in outputs:
         # A dry run writes nothing, so only harm to the input is refused.
-        check_output(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))
+        check_place(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))
 
 
 def _named(record: dict[str, Any], command: Command, losses: tuple[str, ...]) -> dict[str, Any]:

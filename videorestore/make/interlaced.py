@@ -15,10 +15,8 @@ from videorestore.fields.complete import REACH, Field, complete
 from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, LOOKED_AT, LOOKING, STARTING
 from videorestore.make.pipeline import Restoration
-from videorestore.make.work import Made, Origin, Piece, Progress, Shot, silent
-from videorestore.media.outputs import OutputShape
+from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
 from videorestore.media.source import Source
-from videorestore.media.streams import Span
 from videorestore.request.common import Quality
 
 ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
@@ -54,25 +52,22 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interlaced:
-    """Fields made whole, as pieces. See `videorestore.make.work.Work`.
+class Interlaced(Work):
+    """Fields made whole, as pieces.
 
     ``first`` is the parity of the first field of a frame, for each shot: 0 top, 1 bottom. ``inner`` restores the
     fields of each parity before anything else is made of them; None takes them as they are.
     """
 
-    verb: str
-    pieces: tuple[Piece, ...]
-    shape: OutputShape
     outputs: tuple[Output, ...]
     shots: tuple[Shot, ...]
     first: tuple[int, ...]
     quality: Quality
-    findings: dict[str, Any]
     inner: Restoration | None = None
-    losses: tuple[str, ...] = ()
-    span: Span | None = None
-    piece_bytes: int = 0
+
+    def placed(self, scratch: str, mask_file: str | None) -> Interlaced:
+        """See `Work.placed`."""
+        return self if self.inner is None else replace(self, inner=self.inner.placed(scratch, mask_file))
 
     def _first_output(self, number: int) -> int:
         return bisect_left(self.outputs, number, key=lambda output: output.anchor)
@@ -177,37 +172,14 @@ def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterato
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldWise:
+class FieldWise(Work):
     """A restoration of both fields of every frame, each for itself: what was interlaced stays so."""
 
     inner: Restoration
-    shape: OutputShape
-    piece_bytes: int
 
-    @property
-    def verb(self) -> str:
-        """See `videorestore.make.work.Work`."""
-        return self.inner.verb
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """See `videorestore.make.work.Work`."""
-        return self.inner.pieces
-
-    @property
-    def findings(self) -> dict[str, Any]:
-        """See `videorestore.make.work.Work`."""
-        return self.inner.findings
-
-    @property
-    def losses(self) -> tuple[str, ...]:
-        """See `videorestore.make.work.Work`."""
-        return self.inner.losses
-
-    @property
-    def span(self) -> Span | None:
-        """See `videorestore.make.work.Work`."""
-        return self.inner.span
+    def placed(self, scratch: str, mask_file: str | None) -> FieldWise:
+        """See `Work.placed`."""
+        return replace(self, inner=self.inner.placed(scratch, mask_file))
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,31 +48,35 @@ Sift = Callable[[Mask, "list[Damage]"], "tuple[Mask, list[Damage]]"]
 """What counts of the masks and places that were found."""
 
 
-class MaskSource(Protocol):
+class MaskSource(ABC):
     """Masks by frame number."""
 
     @property
     def reach(self) -> int:
         """Frames on each side that are worth reading: a spot lasts a moment, a logo for ever."""
-        ...
+        return LONG
 
+    @property
+    def file(self) -> str | None:
+        """The file or folder that masks are read from, if there is one."""
+        return None
+
+    def moved(self, file: str) -> MaskSource:
+        """The same masks where that file lies elsewhere."""
+        return self
+
+    @abstractmethod
     def touches(self, start: int, stop: int) -> bool:
         """Whether a pixel of these source frames may be masked."""
-        ...
 
+    @abstractmethod
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """Masks of the frames with these numbers; ``frames`` are their pixels."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NanMasks:
+class NanMasks(MaskSource):
     """Missing pixels are NaN in the array itself."""
-
-    @property
-    def reach(self) -> int:
-        """See `MaskSource.reach`."""
-        return LONG
 
     def touches(self, start: int, stop: int) -> bool:
         """Any frame may hold NaN."""
@@ -83,7 +88,7 @@ class NanMasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayMasks:
+class ArrayMasks(MaskSource):
     """One mask for all frames, or one for each; ``bits`` are packed along the last axis."""
 
     bits: np.ndarray
@@ -94,11 +99,6 @@ class ArrayMasks:
         """From ``(h, w)`` or ``(n, h, w)``."""
         masks = masks[None] if masks.ndim == 2 else masks
         return cls(bits=np.packbits(masks, axis=-1), width=masks.shape[-1])
-
-    @property
-    def reach(self) -> int:
-        """See `MaskSource.reach`."""
-        return LONG
 
     def touches(self, start: int, stop: int) -> bool:
         """Whether a mask of these frames has a white pixel."""
@@ -112,7 +112,7 @@ class ArrayMasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileMasks:
+class FileMasks(MaskSource):
     """One mask for each frame in a folder or a video; only those of the frames at hand are ever in memory.
 
     Attributes
@@ -132,9 +132,13 @@ class FileMasks:
     index: FrameIndex
 
     @property
-    def reach(self) -> int:
-        """See `MaskSource.reach`."""
-        return LONG
+    def file(self) -> str:
+        """See `MaskSource.file`."""
+        return self.path
+
+    def moved(self, file: str) -> FileMasks:
+        """See `MaskSource.moved`."""
+        return replace(self, path=file)
 
     def touches(self, start: int, stop: int) -> bool:
         """Whether a mask of these frames has a white pixel."""
@@ -153,7 +157,7 @@ class FileMasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundMasks:
+class FoundMasks(MaskSource):
     """The program looks for dust, scratches and dropouts itself."""
 
     noise_sd: float

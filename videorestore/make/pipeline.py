@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -34,9 +33,8 @@ from videorestore.make.mending import add_sd, mend_on_disk, missing_values
 from videorestore.make.spool import Patched, Spool
 from videorestore.make.tiles import SIDE, overlap
 from videorestore.make.window import Window, portions, read_window, wants_disk
-from videorestore.make.work import Made, Origin, OutputShape, Piece, Progress, Shot, Slot, silent
+from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Slot, Work, silent
 from videorestore.media.source import Source
-from videorestore.media.streams import Span
 from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
 
@@ -96,8 +94,8 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restoration:
-    """A planned restoration of a clip, as pieces. See `videorestore.make.work.Work`.
+class Restoration(Work):
+    """A planned restoration of a clip, as pieces.
 
     Attributes
     ----------
@@ -112,21 +110,35 @@ class Restoration:
         Folder for frames that are better kept on disk; None keeps all in memory.
     """
 
-    verb: str
-    pieces: tuple[Piece, ...]
-    shape: OutputShape
     steps: Steps
     shots: tuple[Shot, ...]
     models: tuple[str, ...]
     times: tuple[Fraction, ...]
-    findings: dict[str, Any]
-    losses: tuple[str, ...] = ()
-    span: Span | None = None
-    piece_bytes: int = 0
-    piece_disk: int = 0
     side: int = SIDE
     on_disk: tuple[str, ...] = ()
     scratch: str | None = None
+
+    @property
+    def holds_shots(self) -> bool:
+        """A curve holds a whole shot."""
+        return "curve" in self.models
+
+    @property
+    def source_times(self) -> tuple[Fraction, ...]:
+        """Where nothing needs to be done the output is the source."""
+        return self.times
+
+    @property
+    def mask_file(self) -> str | None:
+        """The file or folder that masks are read from on the way, if there is one."""
+        return None if self.steps.masks is None else self.steps.masks.file
+
+    def placed(self, scratch: str, mask_file: str | None) -> Restoration:
+        """See `Work.placed`."""
+        steps = self.steps
+        if steps.masks is not None and mask_file is not None:
+            steps = replace(steps, masks=steps.masks.moved(mask_file))
+        return replace(self, steps=steps, scratch=scratch)
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from videorestore.clip import FloatArray, Frame
+from videorestore.make.cost import COPYING
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Span
@@ -107,37 +109,63 @@ class Made:
     doubtful: bool = False
 
 
-class Work(Protocol):
-    """A planned task. Picklable; it holds options and numbers, never open files.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(ABC):
+    """A planned task: all that is asked of it while it is made, here or on another machine.
 
-    ``findings`` go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
-    ``losses`` are lines for stderr that make the exit status 5. ``span`` is the part of the source's time that
-    the output covers, None where it is all of it. ``piece_bytes`` is the memory that one piece needs.
+    It holds options and numbers, never open files, so that it can be stored.
+
+    Attributes
+    ----------
+    verb : str
+    pieces : tuple of Piece
+    shape : OutputShape
+    findings : dict
+        Go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
+    losses : tuple of str
+        Lines for stderr that make the exit status 5.
+    span : Span or None
+        The part of the source's time that the output covers, None where it is all of it.
+    piece_bytes, piece_disk : int
+        Memory and room on disk that one piece needs.
     """
 
-    @property
-    def verb(self) -> str: ...
-    @property
-    def pieces(self) -> tuple[Piece, ...]: ...
-    @property
-    def shape(self) -> OutputShape: ...
-    @property
-    def findings(self) -> dict[str, Any]: ...
-    @property
-    def losses(self) -> tuple[str, ...]: ...
-    @property
-    def span(self) -> Span | None: ...
-    @property
-    def piece_bytes(self) -> int: ...
+    verb: str
+    pieces: tuple[Piece, ...]
+    shape: OutputShape
+    findings: dict[str, Any]
+    losses: tuple[str, ...] = ()
+    span: Span | None = None
+    piece_bytes: int = 0
+    piece_disk: int = 0
 
+    @abstractmethod
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        ...
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
-        ...
+        return [p.stop - p.start for p in self.pieces]
 
     def seconds(self) -> float:
-        """Estimated CPU time in seconds."""
-        ...
+        """Estimated CPU time in seconds; that of decoding and encoding where nothing else is done."""
+        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
+
+    @property
+    def holds_shots(self) -> bool:
+        """Whether a piece holds much memory for long: it needs room more than speed."""
+        return False
+
+    @property
+    def source_times(self) -> tuple[Fraction, ...] | None:
+        """Times of the source's frames where the output may be the source itself, else None."""
+        return None
+
+    @property
+    def mask_file(self) -> str | None:
+        """The file or folder that masks are read from on the way, if there is one."""
+        return None
+
+    def placed(self, scratch: str, mask_file: str | None) -> Work:
+        """The same work for a machine on which the folder for frames and the masks lie here."""
+        return self

@@ -201,10 +201,9 @@ class FolderSource(_StillSource):
             ) from error
         return cls(files, path=path, fps=fps)
 
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """File of every frame; None where it is missing."""
-        return tuple(self._files)
+    def name_of(self, number: int) -> str | None:
+        """See `Source.name_of`; None too where the file is missing."""
+        return self._files[number]
 
     def _first(self) -> Samples:
         reason: MediaReadError | None = None

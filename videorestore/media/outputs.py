@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from videorestore.clip import ClipInfo
-from videorestore.errors import InputError, MediaWriteError, OutputExistsError
+from videorestore.errors import InputError, OutputExistsError
 from videorestore.media.containers import READ_ONLY, STILLS, WRITTEN, Container, container_of
 from videorestore.media.encode import SinkOptions, check_codec
 from videorestore.place import FRAME_NAME
+from videorestore.request.targets import check_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,55 +63,24 @@ def check_output(path: str, options: SinkOptions, input_path: str | None) -> Non
         What is read; it is never written to.
     """
     kind = kind_of(path)
-    target = path.rstrip("/") if kind.name == "folder" else path
-    if not target:
+    folder = kind.name == "folder"
+    if folder and not path.rstrip("/"):
         raise InputError("output must name a file or a folder, got the root folder; choose another.")
-    _refuse_input(target, input_path)
+    check_place(path, [input_path] if input_path else [], overwrite=options.overwrite)
     if kind.container is not None:
         check_codec(kind.container, options)
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise MediaWriteError(f"the folder of the output must exist, {folder} does not; create it.")
-    if os.path.lexists(target):
-        _refuse_existing(target, kind, options)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise MediaWriteError(f"the folder of the output must be writable, {folder} is not; choose another.")
+    if folder and os.path.lexists(path.rstrip("/")):
+        _refuse_folder(path.rstrip("/"))
 
 
-def _refuse_input(target: str, input_path: str | None) -> None:
-    if input_path is None:
-        return
-    source, output = os.path.realpath(input_path), os.path.realpath(target)
-    try:
-        same = source == output or (os.path.exists(target) and os.path.samefile(input_path, target))
-    except OSError:
-        same = False
-    if same or os.path.dirname(source) == output:
-        raise InputError(f"output must not be the input, got {target!r} for both; choose another name.")
-
-
-def _refuse_existing(target: str, kind: OutputKind, options: SinkOptions) -> None:
-    if kind.name == "folder":
-        if os.path.islink(target) or not os.path.isdir(target):
-            found = "a link" if os.path.islink(target) else "a file"
-            raise OutputExistsError(f"{target} must be a folder, it is {found}; choose another name.")
-        entries = os.listdir(target)
-        if not entries:
-            return
-        if not options.overwrite:
-            raise OutputExistsError(
-                f"{target}/ must not exist, it does; choose another name or overwrite it (-y)."
-            )
-        others = [name for name in entries if not FRAME_NAME.match(name)]
-        if others:
-            raise OutputExistsError(
-                f"{target}/ must hold nothing but numbered PNG files to be overwritten, it holds {others[0]!r}; "
-                "choose another name."
-            )
-        return
-    if os.path.isdir(target):
-        raise OutputExistsError(f"{target} must be a file, it is a folder; choose another name.")
-    if not options.overwrite:
+def _refuse_folder(target: str) -> None:
+    """Refuse to overwrite a folder that holds more than a result of ours."""
+    if os.path.islink(target) or not os.path.isdir(target):
+        found = "a link" if os.path.islink(target) else "a file"
+        raise OutputExistsError(f"{target} must be a folder, it is {found}; choose another name.")
+    others = [name for name in os.listdir(target) if not FRAME_NAME.match(name)]
+    if others:
         raise OutputExistsError(
-            f"{target} must not exist, it does; choose another name or overwrite it (-y)."
+            f"{target}/ must hold nothing but numbered PNG files to be overwritten, it holds {others[0]!r}; "
+            "choose another name."
         )

@@ -90,6 +90,10 @@ class Source(ABC):
     def facts(self) -> dict[str, Any]:
         """The facts of the file for ``inspect``: container, streams, depth, colour, rotation."""
 
+    def name_of(self, number: int) -> str | None:
+        """File name of a frame that has a file of its own."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open
         """Release files."""
 

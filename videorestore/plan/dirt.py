@@ -11,7 +11,7 @@ import numpy as np
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
 from videorestore.detect.verdict import SURE, film_odds
-from videorestore.make.masks import SHORT, Masked, searched
+from videorestore.make.masks import SHORT, Masked, MaskSource, searched
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, read_some
@@ -44,7 +44,7 @@ BLACK, WHITE = 8.0, 247.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchedMasks:
+class SearchedMasks(MaskSource):
     """Damage that is found: all that is likely on a dirty film, only what is sure on a clean one.
 
     Attributes

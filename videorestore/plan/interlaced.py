@@ -169,6 +169,7 @@ def whole_frames(
         losses=decoding_losses(found),
         span=span_of(found),
         piece_bytes=need,
+        piece_disk=0 if inner is None else 2 * inner.piece_disk,
     )
 
 
@@ -176,5 +177,14 @@ def field_wise(source: Source, found: Scan, inner: Restoration) -> FieldWise:
     """Plan frames that stay interlaced, by a plan for the fields of one parity."""
     info = flagged(inner.shape.info, found.fields.whole.order or "tff")
     shape = replace(inner.shape, info=info, height=source.height)
-    findings = {**inner.findings, "fields": found.fields.record()}
-    return FieldWise(inner=replace(inner, findings=findings), shape=shape, piece_bytes=2 * inner.piece_bytes)
+    return FieldWise(
+        verb=inner.verb,
+        pieces=inner.pieces,
+        shape=shape,
+        findings={**inner.findings, "fields": found.fields.record()},
+        losses=inner.losses,
+        span=inner.span,
+        piece_bytes=2 * inner.piece_bytes,
+        piece_disk=2 * inner.piece_disk,
+        inner=inner,
+    )

@@ -17,11 +17,9 @@ from videorestore.clip import FloatArray, Frame, Mask, PixelFormat, Samples
 from videorestore.curve.fit import fit_curve
 from videorestore.curve.place import Placed, place
 from videorestore.errors import InputError, MediaReadError
-from videorestore.make.cost import COPYING
-from videorestore.make.work import Made, Origin, Piece, Progress, Slot, silent
+from videorestore.make.work import Made, Origin, Piece, Progress, Slot, Work, silent
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
-from videorestore.media.streams import Span
 from videorestore.plan.assemble import decoding_losses, facts_of, rebase, renumber, span_of
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import Gap, has_room, retimed, steady_rate, with_insertions
@@ -52,30 +50,19 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insertions:
-    """The clip with completed loose frames in between. See `videorestore.make.work.Work`.
+class Insertions(Work):
+    """The clip with completed loose frames in between.
 
     ``guests[k]`` is the loose frame at output place k.
     """
 
-    verb: str
-    pieces: tuple[Piece, ...]
-    shape: OutputShape
     slots: tuple[Slot, ...]
     guests: dict[int, Completed]
     x: dict[int, float]
-    findings: dict[str, Any]
-    losses: tuple[str, ...] = ()
-    span: Span | None = None
-    piece_bytes: int = 0
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
         return [sum(p.start <= s.after < p.stop for s in self.slots) for p in self.pieces]
-
-    def seconds(self) -> float:
-        """Estimated CPU time: decoding and encoding; the frames are placed already."""
-        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""

@@ -83,7 +83,7 @@ def _box(values: Any) -> Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedMasks:
+class AcceptedMasks(MaskSource):
     """Boxes that a person has confirmed, and nothing else."""
 
     damage: tuple[tuple[int, str, Box], ...]
@@ -110,7 +110,7 @@ class AcceptedMasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparedMasks:
+class SparedMasks(MaskSource):
     """What a search finds, but for the boxes that a person has rejected."""
 
     inner: MaskSource

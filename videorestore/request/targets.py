@@ -23,7 +23,7 @@ def check_input(name: str) -> None:
     raise MediaReadError(f"the input must exist, got {name}, which does not; check the name.")
 
 
-def check_output(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
+def check_place(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
     """Refuse an output that would harm an input, is there already, or has no folder to stand in.
 
     Parameters
@@ -50,7 +50,8 @@ def check_output(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
             raise InputError(
                 f"OUTPUT must not be a folder that holds INPUT, got {name}; choose another name for the result."
             )
-    if os.path.lexists(name.rstrip("/\\") or name) and not overwrite:
+    free = name.endswith("/") and os.path.isdir(target) and not os.listdir(target)
+    if os.path.lexists(name.rstrip("/\\") or name) and not (overwrite or free):
         raise OutputExistsError(
             f"the output must not exist yet, got {name}; choose another name or overwrite it with -y."
         )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Work
 from videorestore.media.containers import container_of
 from videorestore.media.encode import SinkOptions
@@ -35,7 +34,8 @@ def unchanged(
     """
     asked = sink.codec or sink.crf is not None or sink.pix_fmt or sink.encoder_args
     suffix = os.path.splitext(source)[1].lower()
-    if asked or not isinstance(work, Restoration) or not os.path.isfile(source) or facts.get("rotation"):
+    times = work.source_times
+    if asked or times is None or not os.path.isfile(source) or facts.get("rotation"):
         return False
     kind = kind_of(output)
     if (
@@ -45,10 +45,10 @@ def unchanged(
         or work.losses
     ):
         return False
-    return len(notes) == len(work.times) and all(
+    return len(notes) == len(times) and all(
         note["fact"]["origin"] == "kept"
         and note["fact"].get("source") == place
-        and Fraction(note["time"]) == work.times[place]
+        and Fraction(note["time"]) == times[place]
         for place, note in enumerate(notes)
     )
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from videorestore import __version__
 from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
-from videorestore.make.masks import FileMasks
-from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Progress, Work
 from videorestore.media import SinkOptions, check_output, join_segments, open_sink
 from videorestore.media.outputs import OutputShape
@@ -153,7 +151,7 @@ def _assignment(job: Job, work: Work) -> piecework.Assignment:
         previews=options.report is not None,
         stream=options.stream,
         fps=options.input_fps,
-        mask=_mask_file(work),
+        mask=work.mask_file,
     )
 
 
@@ -226,12 +224,6 @@ def _check_unchanged(source: str, options: Common, description: dict[str, Any], 
         raise MediaReadError("the input must stay as it is during a run, it was changed; run again.")
 
 
-def _mask_file(work: Work) -> str | None:
-    """The file or folder that masks are read from on the way, if there is one."""
-    masks = work.steps.masks if isinstance(work, Restoration) else None
-    return masks.path if isinstance(masks, FileMasks) else None
-
-
 def _make_all(
     assignment: piecework.Assignment,
     work: Work,
@@ -265,8 +257,7 @@ def _make_these(
 ) -> int:
     counts = work.output_counts()
     jobs = processes(work, options, len(todo))
-    # A curve holds a whole shot: it needs room more than speed.
-    hold = not tight(options) and "curve" not in getattr(work, "models", ())
+    hold = not (tight(options) or work.holds_shots)
     if not hold:
         memory.hold_freed(False)
     crew = workers.Crew(0 if options.cluster is not None else jobs, hold)

@@ -92,7 +92,7 @@ def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
         else encoding_for(output, shape, SinkOptions(codec=options.codec)).packs
     )
     maps = shape.n_frames * shape.height * shape.width * shape.info.format.colours * 4 if options.sd else 0
-    return 2 * (memory.raw_bytes(shape) // packs + maps) + jobs * int(getattr(work, "piece_disk", 0))
+    return 2 * (memory.raw_bytes(shape) // packs + maps) + jobs * work.piece_disk
 
 
 def check_memory(work: Work, options: Common) -> None:

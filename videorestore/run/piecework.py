@@ -6,7 +6,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +17,6 @@ import numpy as np
 from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.errors import EncoderLostError
-from videorestore.make.masks import FileMasks
-from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Made, Progress, Work, silent
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
@@ -224,11 +222,7 @@ def _store_piece(
     piece = work.pieces[number]
     folder = WorkFolder(assignment.output)
     counts = work.output_counts()
-    if isinstance(work, Restoration):
-        steps = work.steps
-        if assignment.mask is not None and isinstance(steps.masks, FileMasks):
-            steps = replace(steps, masks=replace(steps.masks, path=assignment.mask))
-        work = replace(work, steps=steps, scratch=str(folder.path))
+    work = work.placed(str(folder.path), assignment.mask)
     sds = ArrayFile(folder.sd_path(piece.index), counts[piece.index]) if assignment.sd else None
     collector = _Collector(
         first=sum(counts[: piece.index]),

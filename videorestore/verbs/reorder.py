@@ -12,11 +12,9 @@ import numpy as np
 
 from videorestore.clip import Frame
 from videorestore.errors import InputError
-from videorestore.make.cost import COPYING
-from videorestore.make.work import Made, Piece, Progress, silent
+from videorestore.make.work import Made, Piece, Progress, Work, silent
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
-from videorestore.media.streams import Span
 from videorestore.order.reorder import reorder
 from videorestore.plan.layout import copying_layout
 from videorestore.plan.look import small_picture
@@ -30,31 +28,16 @@ MOST_FRAMES = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reordering:
-    """The frames of a clip in another order, as pieces of the output. See `videorestore.make.work.Work`.
+class Reordering(Work):
+    """The frames of a clip in another order, as pieces of the output.
 
     ``order[k]`` is the source frame at place k; ``x`` its latent coordinate.
     """
 
-    verb: str
-    pieces: tuple[Piece, ...]
-    shape: OutputShape
     order: tuple[int, ...]
     x: tuple[float, ...]
     times: tuple[Fraction, ...]
     durations: tuple[Fraction, ...]
-    findings: dict[str, Any]
-    losses: tuple[str, ...] = ()
-    span: Span | None = None
-    piece_bytes: int = 0
-
-    def output_counts(self) -> list[int]:
-        """How many frames each piece gives."""
-        return [p.stop - p.start for p in self.pieces]
-
-    def seconds(self) -> float:
-        """Estimated CPU time: decoding and encoding."""
-        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """Frames ``start`` to ``stop`` of the output, by one pass through the source."""
@@ -138,5 +121,5 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
 
 def _name(source: Source, number: int) -> int | str:
     """File name of a frame of a folder, number of a frame of a video."""
-    names = getattr(source, "names", None)
-    return number if names is None or names[number] is None else os.path.basename(names[number])
+    name = source.name_of(number)
+    return number if name is None else os.path.basename(name)
