@@ -1,10 +1,12 @@
 """Mending on disk gives what mending in memory gives."""
 
 import numpy as np
+import pytest
 
 from videorestore.make.engines import MotionEngine
-from videorestore.make.mending import add_sd, mend_on_disk, missing_values
-from videorestore.make.spool import Patched, Spool
+from videorestore.make.mending import mend, missing_values
+from videorestore.make.spool import Patched, Room, Spool
+from videorestore.make.window import HeldNatives, Window
 
 
 class Guess:
@@ -30,7 +32,9 @@ def test_holes_are_filled_and_the_rest_is_kept_bit_for_bit(tmp_path):
     frames = rng.normal(100, 40, (5, 150, 400, 3)).astype(np.float32)
     masks = rng.random(frames.shape[:3]) < 0.02
     masks[3] = False
-    pixels, sd = mend_on_disk(Guess(), spooled(tmp_path, frames), masks, 1, 5, 128, str(tmp_path))
+    base, room = spooled(tmp_path, frames), Room(str(tmp_path))
+    mended, deviation = mend(Guess(), base, masks, 1, 5, 128, room)
+    pixels, sd = Patched(base, mended, 1), Patched(None, deviation, 1)
     assert pixels.shape == frames.shape
     assert np.array_equal(pixels[0], frames[0])
     for k in range(1, 5):
@@ -47,19 +51,25 @@ def test_small_frames_come_out_as_in_memory(tmp_path):
     masks[2, 10:14, 20:25] = masks[4, 5:7] = True
     engine = MotionEngine("fast")
     mended, sd = engine.inpaint(frames, masks, 1, 6)
-    pixels, spread = mend_on_disk(engine, spooled(tmp_path, frames), masks, 1, 6, 512, str(tmp_path))
-    assert np.array_equal(np.stack([pixels[k] for k in range(1, 6)]), mended)
-    assert np.allclose(np.stack([spread[k] for k in range(1, 6)]), sd, rtol=2e-3)
+    pixels, deviation = mend(engine, spooled(tmp_path, frames), masks, 1, 6, 512, Room(str(tmp_path)))
+    assert np.array_equal(pixels[:], mended)
+    assert np.allclose(deviation[:], sd, rtol=2e-3)
 
 
-def test_missing_values_and_the_larger_sd(tmp_path):
+def test_missing_values(tmp_path):
     frames = np.ones((3, 4, 5, 3), np.float32)
     frames[1, 2, 3, 0] = np.nan
     assert np.argwhere(missing_values(spooled(tmp_path, frames))).tolist() == [[1, 2, 3]]
-    small, large = (
-        spooled(tmp_path, np.full((2, 4, 5, 1), 2.0)),
-        spooled(tmp_path, np.full((3, 4, 5, 1), 5.0)),
-    )
-    large[1] = 1.0
-    add_sd(small, Patched(None, large, 0), 1)
-    assert (small[0] == 2).all() and (small[1] == 5).all()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_window_takes_new_frames_and_the_larger_sd(tmp_path, on_disk):
+    def stack(*levels):
+        frames = np.stack([np.full((4, 5, 1), level, np.float32) for level in levels])
+        return spooled(tmp_path, frames) if on_disk else frames
+
+    window = Window(numbers=[0, 1, 2], natives=HeldNatives(), pixels=stack(1, 2, 3))
+    window.put(stack(20, 30), stack(5, 1), 1)
+    window.put(stack(25), stack(2), 1)
+    assert [float(window.pixels[k].mean()) for k in range(3)] == [1, 25, 30]
+    assert [float(window.sd[k].mean()) for k in range(2)] == [0, 5]

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from videorestore.make.tiles import MARGIN, by_parts, spans
+from videorestore.make.tiles import MARGIN, by_parts, stretches
 
 
 @pytest.mark.parametrize("length", [1, 40, 512, 513, 700, 1080, 1920, 3001])
 def test_weights_add_up_to_one(length):
     total = np.zeros(length)
-    for span in spans(length):
+    for span in stretches(length):
         total[span.start : span.stop] += span.weights
     assert np.allclose(total, 1, atol=1e-5)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.make.spool import Spool
+from videorestore.make.spool import MEMORY, Room, Spool, Stack, cut
 from videorestore.make.tiles import SIDE, by_parts
 from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
@@ -43,6 +43,9 @@ class Interpolator(Protocol):
         ...
 
 
+Denoised = tuple[FloatArray | Spool, FloatArray | Spool, FloatArray | None]
+
+
 class Engine(Protocol):
     """What the pipeline asks of a model. Frames are ``(n, h, w, c)`` float32 on the 0..255 scale."""
 
@@ -52,15 +55,9 @@ class Engine(Protocol):
     def inpaint_reach(self) -> int: ...
 
     def denoise(
-        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
+    ) -> Denoised:
         """Posterior mean and sd of ``frames[start:stop]``, and x of all frames where there is one."""
-        ...
-
-    def denoise_on_disk(
-        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
-    ) -> tuple[Spool, Spool, FloatArray | None]:
-        """The same for frames on disk; the results lie in the folder ``scratch``."""
         ...
 
     def inpaint(
@@ -149,30 +146,15 @@ class MotionEngine:
         return inpaint.REACH
 
     def denoise(
-        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
+    ) -> Denoised:
         """See `Engine.denoise`."""
         from videorestore.motion.denoise import denoise
 
         def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
             return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
 
-        mean, sd = by_parts(part, frames, stop - start, self.side)
-        return mean, sd, None
-
-    def denoise_on_disk(
-        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
-    ) -> tuple[Spool, Spool, None]:
-        """See `Engine.denoise_on_disk`."""
-        from videorestore.motion.denoise import denoise
-
-        def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
-            return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
-
-        shape = (stop - start, *frames.shape[1:])
-        mean, sd = Spool(scratch, shape), Spool(scratch, shape, np.float16)
-        by_parts(part, frames, stop - start, self.side, out=mean, out_sd=sd)
-        return mean, sd, None
+        return *by_parts(part, frames, stop - start, self.side, room), None
 
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int
@@ -214,28 +196,17 @@ class CurveEngine:
         return 0
 
     def denoise(
-        self, frames: FloatArray, noise: Noise, strength: float, start: int, stop: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
+    ) -> Denoised:
         """See `Engine.denoise`."""
         from videorestore.curve.denoise import denoise
 
-        mean, sd, info = denoise(frames, sigma=noise.sd, strength=strength)
-        mean = noise.unclip(mean)
-        return mean[start:stop], sd[start:stop], np.asarray(info.x, np.float32)
-
-    def denoise_on_disk(
-        self, frames: Spool, noise: Noise, strength: float, start: int, stop: int, scratch: str
-    ) -> tuple[Spool, Spool, FloatArray]:
-        """See `Engine.denoise_on_disk`."""
-        from videorestore.curve.denoise import denoise
-
-        # Three digits of an sd are enough.
-        mean, sd = Spool(scratch, frames.shape), Spool(scratch, frames.shape, np.float16)
+        shape = (len(frames), *frames.shape[1:])
+        mean, sd = room.stack(shape), room.sd_stack(shape)
         info = denoise(frames, sigma=noise.sd, strength=strength, out=mean, out_sd=sd)[2]
-        if noise.clipped:
-            for k in range(start, stop):
-                mean[k] = noise.unclip(mean[k])
-        return mean.part(start, stop), sd.part(start, stop), np.asarray(info.x, np.float32)
+        for k in range(start, stop) if noise.clipped else ():
+            mean[k] = noise.unclip(mean[k])
+        return cut(mean, start, stop), cut(sd, start, stop), np.asarray(info.x, np.float32)
 
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int

@@ -70,8 +70,8 @@ class MaskSource(ABC):
         """Whether a pixel of these source frames may be masked."""
 
     @abstractmethod
-    def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
-        """Masks of the frames with these numbers; ``frames`` are their pixels."""
+    def read(self, numbers: Sequence[int], frames: Any) -> Masked:
+        """Masks of the frames with these numbers; ``frames`` are their pixels, an array or a stack on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Frames on disk that are cut like an array in memory.
+"""A stack of frames: an array in memory, or a file on disk that is cut like one.
 
 The file is read and written, not mapped: pages of a mapped file count as memory of the process for as long as the
 system likes, and a limit that the user set must hold.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,6 @@ class Spool:
         while view:
             view = view[self._file.write(view) :]
 
-    def shorten(self, count: int) -> None:
-        """Leave it at the first frames."""
-        self.shape = (min(count, self.shape[0]), *self.shape[1:])
-
     def part(self, start: int, stop: int) -> Spool:
         """The frames ``start`` to ``stop`` of the same file."""
         other = copy.copy(self)
@@ -155,3 +152,40 @@ class Patched:
             return np.zeros_like(self._patch[(0, *parts[1:])], np.float32)
         picture = self._patch[(i - self._first, *parts[1:])] if inside else self._base[key]  # type: ignore[index]
         return np.asarray(picture, np.float32)
+
+
+Stack = FloatArray | Spool | Patched
+"""Frames ``(n, height, width, channels)`` wherever they lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where frames on their way lie: in a folder, or in memory without one."""
+
+    folder: str | None = None
+
+    def stack(self, shape: tuple[int, int, int, int], dtype: Any = np.float32) -> FloatArray | Spool:
+        """Room for frames; zeros. In memory they are float32, whatever would hold them."""
+        return np.zeros(shape, np.float32) if self.folder is None else Spool(self.folder, shape, dtype)
+
+    def sd_stack(self, shape: tuple[int, int, int, int]) -> FloatArray | Spool:
+        """Room for their sd, of which three digits are enough."""
+        return self.stack(shape, np.float16)
+
+
+MEMORY = Room()
+
+
+def cut(stack: FloatArray | Spool, start: int, stop: int) -> FloatArray | Spool:
+    """The frames ``start`` to ``stop`` of a stack, where they are."""
+    return stack.part(start, stop) if isinstance(stack, Spool) else stack[start:stop]
+
+
+def patched(base: Stack, patch: FloatArray | Spool, first: int) -> FloatArray | Patched:
+    """A stack with frames from ``first`` on replaced; in memory it is changed itself."""
+    if isinstance(patch, Spool):
+        assert not isinstance(base, np.ndarray)
+        return Patched(base, patch, first)
+    assert isinstance(base, np.ndarray)
+    base[first : first + len(patch)] = patch
+    return base

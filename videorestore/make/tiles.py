@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from videorestore import pulse
 from videorestore.clip import FloatArray
+from videorestore.make.spool import MEMORY, Room, Spool, Stack
 
 SIDE = 512
 MARGIN = 32
@@ -19,7 +19,7 @@ parts fade into each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Stretch:
     """A part along one axis: ``start`` to ``stop`` is read, and ``weights`` say how far each pixel counts."""
 
     start: int
@@ -27,7 +27,7 @@ class Span:
     weights: FloatArray
 
 
-def spans(length: int, side: int = SIDE) -> Iterator[Span]:
+def stretches(length: int, side: int = SIDE) -> Iterator[Stretch]:
     """Parts of an axis whose weights add up to one everywhere."""
     count = max(1, -(-length // side))
     edges = [length * k // count for k in range(count + 1)]
@@ -36,7 +36,7 @@ def spans(length: int, side: int = SIDE) -> Iterator[Span]:
         place = np.arange(low, high, dtype=np.float32) + 0.5
         rise = np.ones_like(place) if a == 0 else np.clip((place - a) / (2 * RAMP) + 0.5, 0, 1)
         fall = np.ones_like(place) if b == length else np.clip((b - place) / (2 * RAMP) + 0.5, 0, 1)
-        yield Span(start=low, stop=high, weights=np.minimum(rise, fall))
+        yield Stretch(start=low, stop=high, weights=np.minimum(rise, fall))
 
 
 def is_cut(height: int, width: int, side: int = SIDE) -> bool:
@@ -48,42 +48,53 @@ def overlap(height: int, width: int, side: int = SIDE) -> float:
     """Pixels of all parts together over those of the frame."""
     if not is_cut(height, width, side):
         return 1.0
-    sums = [sum(s.stop - s.start for s in spans(length, side)) for length in (height, width)]
+    sums = [sum(s.stop - s.start for s in stretches(length, side)) for length in (height, width)]
     return sums[0] * sums[1] / (height * width)
 
 
-Engine = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Box = tuple[slice, slice]
+
+
+def parts(height: int, width: int, side: int = SIDE) -> list[tuple[Box, FloatArray]]:
+    """Rows and columns of every part of a picture, and the weights ``(h, w, 1)`` that add up to one everywhere."""
+    return [
+        (
+            (slice(row.start, row.stop), slice(column.start, column.stop)),
+            (row.weights[:, None] * column.weights[None, :])[:, :, None],
+        )
+        for row in stretches(height, side)
+        for column in stretches(width, side)
+    ]
 
 
 def by_parts(
-    engine: Engine, frames: Any, count: int, side: int = SIDE, *, out: Any = None, out_sd: Any = None
-) -> tuple[Any, Any]:
+    engine: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    frames: Stack,
+    count: int,
+    side: int = SIDE,
+    room: Room = MEMORY,
+) -> tuple[FloatArray | Spool, FloatArray | Spool]:
     """Mean and sd of an engine, part by part.
 
     Parameters
     ----------
     engine : callable
         From frames ``(n, h, w, c)`` to the mean and the sd of ``count`` of them.
-    frames : ndarray or Spool, shape (n, height, width, c)
+    frames : Stack, shape (n, height, width, c)
     count : int
         Frames that the engine gives.
-    out, out_sd : ndarray or Spool of zeros, shape (count, height, width, c), optional
+    room : Room
         Where to put mean and sd.
     """
-    height, width = frames.shape[1:3]
-    if not is_cut(height, width, side) and out is None:
+    height, width, channels = frames.shape[1:]
+    if not is_cut(height, width, side) and room == MEMORY:
         return engine(frames[:])
-    mean = np.zeros((count, *frames.shape[1:]), np.float32) if out is None else out
-    sd = np.zeros((count, *frames.shape[1:]), np.float32) if out_sd is None else out_sd
-    boxes = [(row, column) for row in spans(height, side) for column in spans(width, side)]
-    for row, column in pulse.counted(boxes):
-        part = np.ascontiguousarray(frames[:, row.start : row.stop, column.start : column.stop])
-        m, s = engine(part)
-        del part
-        weight = (row.weights[:, None] * column.weights[None, :])[:, :, None]
+    shape = (count, height, width, channels)
+    mean, sd = room.stack(shape), room.sd_stack(shape)
+    for box, weight in pulse.counted(parts(height, width, side)):
+        m, s = engine(np.ascontiguousarray(frames[(slice(None), *box)]))
         for k in range(count):
             # Frame by frame: sums of whole parts would be held twice.
-            box = slice(k, k + 1), slice(row.start, row.stop), slice(column.start, column.stop)
-            mean[box] += weight * m[k]
-            sd[box] += weight * s[k]
+            mean[(slice(k, k + 1), *box)] += weight * m[k]
+            sd[(slice(k, k + 1), *box)] += weight * s[k]
     return mean, sd

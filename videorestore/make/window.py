@@ -12,7 +12,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.masks import Spot
-from videorestore.make.spool import Spool
+from videorestore.make.spool import MEMORY, Patched, Room, Spool, Stack, cut, patched
 from videorestore.make.work import Piece, Slot
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
@@ -65,21 +65,34 @@ class StreamedNatives:
 class Window:
     """The good frames of a piece; ``numbers`` are their places in the source.
 
-    ``pixels`` and ``sd`` are arrays ``(n, h, w, c)`` or `Spool`s of that shape; ``noise`` is what is to be removed.
+    ``pixels`` and ``sd`` have the shape ``(n, h, w, c)`` and lie in ``room``; ``noise`` is what is to be removed.
     """
 
     numbers: list[int]
     natives: Natives
-    pixels: Any
+    pixels: Stack
+    room: Room = MEMORY
     masks: Mask | None = None
     spots: tuple[tuple[Spot, ...], ...] = ()
-    sd: Any = None
+    sd: FloatArray | Patched | None = None
     x: FloatArray | None = None
     noise: Noise | None = None
 
     def position(self, number: int) -> int:
         """Where the first good frame at or after ``number`` stands."""
         return int(np.searchsorted(self.numbers, number))
+
+    def put(self, pixels: FloatArray | Spool, sd: FloatArray | Spool, first: int) -> None:
+        """Replace the frames from ``first`` on; of what is known of their error the larger counts."""
+        if self.sd is not None:
+            for k in range(len(sd)):
+                sd[k] = np.maximum(sd[k], self.sd[first + k])
+        self.pixels = patched(self.pixels, pixels, first)
+        if isinstance(sd, Spool):
+            self.sd = Patched(None, sd, first)
+        else:
+            before = np.zeros(self.pixels.shape, np.float32) if self.sd is None else self.sd
+            self.sd = patched(before, sd, first)
 
 
 def wants_disk(height: int, width: int, frames: int) -> bool:
@@ -98,7 +111,7 @@ def read_window(
     *,
     skip: frozenset[int],
     gains: Mapping[int, tuple[float, float]] | None = None,
-    scratch: str | None = None,
+    room: Room = MEMORY,
     exact: bool = False,
 ) -> Window:
     """Working pixels of the frames of a piece.
@@ -108,8 +121,8 @@ def read_window(
     skip : frozenset of int
         Frames to leave out.
     gains : mapping from frame number to (gain, offset), optional
-    scratch : str, optional
-        Folder for frames on disk; None keeps them in memory.
+    room : Room
+        Where they are kept.
     exact : bool
         Frames on disk are float32 whatever would hold them.
     """
@@ -117,7 +130,7 @@ def read_window(
     held = HeldNatives()
     pixels: Any = None
     for frame in source.frames(piece.read_start, piece.read_stop):
-        if scratch is None and piece.start <= frame.index < piece.stop:
+        if room == MEMORY and piece.start <= frame.index < piece.stop:
             held[frame.index] = frame
         if frame.index in skip:
             continue
@@ -126,22 +139,15 @@ def read_window(
             gain, offset = gains[frame.index]
             picture = picture * np.float32(gain) + np.float32(offset)
         if pixels is None:
-            room = sum(i not in skip for i in range(piece.read_start, piece.read_stop))
-            shape = (room, *picture.shape)
-            if scratch is None:
-                pixels = np.empty(shape, np.float32)
-            else:
-                pixels = Spool(scratch, shape, np.float32 if gains or exact else stored_type(frame))
+            count = sum(i not in skip for i in range(piece.read_start, piece.read_stop))
+            stored = np.float32 if gains or exact else stored_type(frame)
+            pixels = room.stack((count, *picture.shape), stored)
         pixels[len(numbers)] = picture
         numbers.append(frame.index)
     if pixels is None:
         pixels = np.empty((0, source.height, source.width, 1), np.float32)
-    elif isinstance(pixels, Spool):
-        pixels.shorten(len(numbers))
-    else:
-        pixels = pixels[: len(numbers)]
-    natives: Natives = held if scratch is None else StreamedNatives(source, piece)
-    return Window(numbers=numbers, natives=natives, pixels=pixels)
+    natives: Natives = held if room == MEMORY else StreamedNatives(source, piece)
+    return Window(numbers=numbers, natives=natives, pixels=cut(pixels, 0, len(numbers)), room=room)
 
 
 def stored_type(frame: Frame) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 
 from videorestore.make.engines import MotionEngine
 from videorestore.make.masks import NanMasks
-from videorestore.make.pipeline import CONTEXT, Restoration, Steps
+from videorestore.make.pipeline import CONTEXT, Restoration
+from videorestore.make.steps import Steps
 from videorestore.make.window import spool_bytes
 from videorestore.make.work import Shot, Slot
 from videorestore.media.outputs import OutputShape

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.masks import STRIP, STRIP_MARGIN
-from videorestore.make.tiles import SIDE, is_cut, overlap, spans
+from videorestore.make.tiles import SIDE, is_cut, overlap, stretches
 from videorestore.request import Quality
 
 BASE = 300 << 20
@@ -89,7 +89,7 @@ def part_pixels(height: int, width: int, side: int) -> int:
     """Pixels of the largest part of a picture."""
     if not is_cut(height, width, side):
         return height * width
-    tallest, widest = (max(s.stop - s.start for s in spans(length, side)) for length in (height, width))
+    tallest, widest = (max(s.stop - s.start for s in stretches(length, side)) for length in (height, width))
     return tallest * widest
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.errors import InputError
-from videorestore.make.pipeline import Restoration, Steps
+from videorestore.make.pipeline import Restoration
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.assemble import assemble, renumber

@@ -8,7 +8,7 @@ import numpy as np
 
 from videorestore.errors import InputError
 from videorestore.make.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, check_size, load_masks
-from videorestore.make.pipeline import Steps
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, Work, silent
 from videorestore.media import open_source
 from videorestore.media.source import Source

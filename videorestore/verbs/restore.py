@@ -11,7 +11,8 @@ from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import FieldWise, Interlaced
 from videorestore.make.masks import MaskSource
-from videorestore.make.pipeline import Restoration, Steps
+from videorestore.make.pipeline import Restoration
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber

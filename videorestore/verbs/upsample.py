@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from videorestore.errors import InputError
-from videorestore.make.pipeline import Restoration, Steps
+from videorestore.make.pipeline import Restoration
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots
