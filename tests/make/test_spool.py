@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from videorestore.make.spool import Patched, Spool
+from videorestore.make.spool import Patched, Spool, cut
 
 
 @pytest.fixture
@@ -71,5 +71,6 @@ def test_parts_and_patches(pair, tmp_path):
     assert np.array_equal(patched[4], expected[4])
     zero = Patched(None, patch, 3)
     assert zero[0].sum() == 0 and (zero[4] == 7).all()
-    spool.shorten(4)
+    spool = cut(spool, 0, 4)
+    assert np.array_equal(cut(truth, 2, 4), cut(spool, 2, 4)[:])
     assert np.array_equal(spool[:], truth[:4])

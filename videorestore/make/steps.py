@@ -56,6 +56,11 @@ class Steps:
         """Whether noise is removed anywhere."""
         return any(noise is not None for noise in self.noises)
 
+    @property
+    def makes_any(self) -> bool:
+        """Whether any frame is made anew."""
+        return any(map(self.makes, self.slots))
+
     def light(self, number: int) -> tuple[float, float]:
         """Gain and offset that take the flicker out of a frame."""
         return (self.gains or {}).get(number, STEADY)

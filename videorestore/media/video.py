@@ -15,6 +15,7 @@ from videorestore.clip import ClipInfo, Frame, Samples, Status
 from videorestore.errors import MediaReadError
 from videorestore.media import probe
 from videorestore.media.decoder import Damage, Decoder, Log, open_container
+from videorestore.media.indexing import Tape
 from videorestore.media.look import conversion, look, readable_layout, upright
 from videorestore.media.pixels import layout_of, planes_of
 from videorestore.media.source import Counting, FrameIndex, Source
@@ -243,36 +244,19 @@ class VideoSource(Source):
                 self._careful = True
 
     def _recorded(self, log: Log, stop: int | None) -> Iterator[Frame]:
-        clock = Clock(self._policy, self._tick, self._origin, 1 / self._rate)
-        times: list[Fraction] = []
-        marks: list[int] = []
-        keys: list[int] = []
-        checks: list[int] = []
-        statuses: list[Status] = []
+        tape = Tape(log=log, clock=Clock(self._policy, self._tick, self._origin, 1 / self._rate))
         known = self._index
         held: tuple[tuple[Samples, ...], Fraction] | None = None
-        last_duration = 0
         for item in self._decoder.pictures(log, careful=self._careful, strict=not self._careful):
-            number = len(times)
-            time = clock.place(item.pts, item.dts)
-            times.append(time)
-            statuses.append("corrupt" if item.corrupt else "good")
-            marks.append(item.pts if item.pts is not None else -1)
-            if item.pts in log.keys:
-                keys.append(number)
+            number = len(tape.times)
             planes = self._planes(item.picture)
-            if known is None:
-                checks.append(_check(planes))
-            last_duration = item.duration
+            time = tape.add(item, _check(planes) if known is None else None)
             if held is not None:
-                yield self._frame(held[0], number - 1, held[1], time - held[1], statuses[number - 1])
+                yield self._frame(held[0], number - 1, held[1], time - held[1], tape.statuses[number - 1])
                 if stop is not None and number >= stop:
                     return
-                if known is None and self._beyond(number, time - times[0]):
-                    final = self._last_duration(times, last_duration, whole=False)
-                    self._settle(
-                        self._make_index(log, clock, times, final, statuses, marks, keys, checks, whole=False)
-                    )
+                if known is None and self._beyond(number, time - tape.times[0]):
+                    self._settle(self._make_index(tape, self._last_duration(tape, whole=False), whole=False))
                     return
             if known is not None and not known.whole and number == len(known):
                 return
@@ -281,18 +265,18 @@ class VideoSource(Source):
             raise MediaReadError(
                 f"{self.path} must hold at least one frame that can be decoded, found none; check the file."
             )
-        final = self._last_duration(times, last_duration)
-        index = known or self._make_index(log, clock, times, final, statuses, marks, keys, checks)
-        self._settle(index)
-        yield self._frame(held[0], len(times) - 1, held[1], final, statuses[-1])
+        final = self._last_duration(tape)
+        self._settle(known or self._make_index(tape, final))
+        yield self._frame(held[0], len(tape.times) - 1, held[1], final, tape.statuses[-1])
 
     def _beyond(self, number: int, time: Fraction) -> bool:
         """Whether a frame lies behind all that anyone asked for."""
         frames, seconds = self._limit
         return (frames is not None and number >= frames) or (seconds is not None and time >= seconds)
 
-    def _last_duration(self, times: list[Fraction], stamp: int, *, whole: bool = True) -> Fraction:
+    def _last_duration(self, tape: Tape, *, whole: bool = True) -> Fraction:
         """How long the last frame stays: what the file says, else as long as usual."""
+        times, stamp = tape.times, tape.last_duration
         if whole and self._stated_end is not None and self._policy == "pts":
             # Matroska stores no duration of single frames and MP4 those of decoding, but both the end of a stream.
             rest = self._stated_end - self._origin - times[-1]
@@ -305,60 +289,18 @@ class VideoSource(Source):
             return gaps[len(gaps) // 2]
         return 1 / self._rate
 
-    def _make_index(
-        self,
-        log: Log,
-        clock: Clock,
-        times: list[Fraction],
-        final: Fraction,
-        statuses: list[Status],
-        marks: list[int],
-        keys: list[int],
-        checks: list[int],
-        *,
-        whole: bool = True,
-    ) -> FrameIndex:
-        count = self._promised - log.packets
-        gone = probe.missing_bytes(self.path) if whole and self.path else 0
-        if whole and count > 0 and not gone and self._container_facts["container"] == "avi":
-            # AVI fills pauses with packets that hold nothing, and counts them as frames.
-            log.notes.append(f"{count} empty packets: the frame before each stays on")
-        elif whole and count > 0:
-            log.lose(
-                f"the file promises {self._promised} frames; {count} are cut off and cannot be read", count
-            )
-        elif gone:
-            log.lose(f"the file is cut off: {gone} bytes at its end are missing", 0)
-        corrupt = [k for k, s in enumerate(statuses) if s == "corrupt"]
-        if corrupt:
-            shown = ", ".join(map(str, corrupt[:12])) + (", ..." if len(corrupt) > 12 else "")
-            log.losses.append(f"{len(corrupt)} of {len(times)} frames are corrupt: {shown}")
-        if clock.repaired:
-            log.notes.append(f"{clock.repaired} frame times did not increase and were moved")
+    def _make_index(self, tape: Tape, final: Fraction, *, whole: bool = True) -> FrameIndex:
+        if whole:
+            empties = self._container_facts["container"] == "avi"
+            tape.note_end(self._promised, probe.missing_bytes(self.path) if self.path else 0, empties=empties)
         if self._changes:
-            log.notes.append(
+            tape.log.notes.append(
                 "the size or format changes on the way; all frames are brought to the first one's"
             )
-        if self._policy == "dts":
-            log.notes.append("presentation times are out of order; the order of decoding gives the times")
         if self._policy == "rate":
             known = "stated" if self._rates else "assumed"
-            log.notes.append(f"the file stores no frame times; {known} rate {self._rate} fps is used")
-        durations = (*(b - a for a, b in zip(times, times[1:])), final)
-        return FrameIndex(
-            times=tuple(times),
-            durations=durations,
-            statuses=tuple(statuses),
-            lost=log.lost,
-            messages=(*log.losses, *log.notes),
-            losses=tuple(log.losses),
-            marks=tuple(marks),
-            keys=tuple(keys),
-            checks=tuple(checks),
-            careful=self._careful,
-            policy=self._policy,
-            whole=whole,
-        )
+            tape.log.notes.append(f"the file stores no frame times; {known} rate {self._rate} fps is used")
+        return tape.index(final, careful=self._careful, policy=self._policy, whole=whole)
 
     def _settle(self, index: FrameIndex) -> None:
         self._index = index

@@ -35,9 +35,9 @@ class Verdict:
     dropped : tuple of Place
     """
 
-    frames: frozenset[int]
-    damage: tuple[tuple[int, str, Box], ...]
-    dropped: tuple[Place, ...]
+    frames: frozenset[int] = frozenset()
+    damage: tuple[tuple[int, str, Box], ...] = ()
+    dropped: tuple[Place, ...] = ()
 
     @property
     def damaged(self) -> frozenset[int]:

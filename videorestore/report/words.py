@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -212,7 +212,10 @@ def counted(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
-def findings(record: Record) -> list[dict[str, str]]:
+Finding = dict[str, str]
+
+
+def findings(record: Record) -> list[Finding]:
     """What is wrong, how sure, what to run: from the fields of an inspection.
 
     Returns
@@ -220,82 +223,102 @@ def findings(record: Record) -> list[dict[str, str]]:
     list of dict
         ``what``, and where known ``sure`` and ``run``.
     """
-    name = _quoted(str(record.get("input")))
-    base = f"videorestore {{}} {name} -o OUTPUT"
-    found: list[dict[str, str]] = []
+    base = f"videorestore {{}} {_quoted(str(record.get('input')))} -o OUTPUT"
+    found = [
+        finding
+        for look in (_fields, _noise, _bad_frames, _dropped, _damage, _flicker)
+        for finding in look(record, base)
+    ]
+    if record.get("lost"):
+        found.append(_finding(f"{counted(record['lost'], 'packet')} gave no frame"))
+    if sum(bool(entry["run"]) for entry in found) > 1:
+        found.append(_finding("all of this in one pass", base.format("restore")))
+    return found
 
-    def add(what: str, run: str = "", sure: str = "") -> None:
-        found.append({"what": what, "run": run, "sure": sure})
 
+def _finding(what: str, run: str = "", sure: str = "") -> Finding:
+    return {"what": what, "run": run, "sure": sure}
+
+
+def _fields(record: Record, base: str) -> Iterator[Finding]:
     fields = record.get("fields") or {}
-    if fields.get("kind") in ("interlaced", "telecined", "mixed"):
-        what = {
-            "interlaced": "interlaced: every frame holds two fields of different times",
-            "telecined": "film in fields: some frames mix two pictures of the film",
-            "mixed": "some shots are interlaced or mix pictures of a film",
-        }[fields["kind"]]
-        add(what, base.format("deinterlace"), f"probability {fields.get('probability', 0.0):.2f}")
+    what = {
+        "interlaced": "interlaced: every frame holds two fields of different times",
+        "telecined": "film in fields: some frames mix two pictures of the film",
+        "mixed": "some shots are interlaced or mix pictures of a film",
+    }.get(str(fields.get("kind")))
+    if what:
+        sure = f"probability {fields.get('probability', 0.0):.2f}"
+        yield _finding(what, base.format("deinterlace"), sure)
+
+
+def _noise(record: Record, base: str) -> Iterator[Finding]:
     noise = record.get("noise_sd")
-    if noise is not None and noise >= HARDLY_SEEN:
+    if noise is None or noise < HARDLY_SEEN:
+        return
+    what = f"noise of sd {noise:.3g} (of 255)"
+    if noise_is_sure(record):
         interval = record.get("noise_interval")
         sure = f"95 % interval {interval[0]:.3g} to {interval[1]:.3g}" if interval else ""
-        if noise_is_sure(record):
-            add(f"noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
-        else:
-            sure = "unsure, it may be fine texture or motion: restore leaves it"
-            add(f"perhaps noise of sd {noise:.3g} (of 255)", base.format("denoise"), sure)
+        yield _finding(what, base.format("denoise"), sure)
+    else:
+        sure = "unsure, it may be fine texture or motion: restore leaves it"
+        yield _finding(f"perhaps {what}", base.format("denoise"), sure)
+
+
+def _bad_frames(record: Record, base: str) -> Iterator[Finding]:
+    meant = _meant(record.get("black") or [], record)
     for key, word in (
         ("corrupt", "corrupt"),
         ("missing", "missing"),
         ("black", "black"),
         ("duplicates", "repeated"),
     ):
-        frames = record.get(key)
-        if key == "black" and frames:
-            meant = _meant(frames, record)
+        frames = record.get(key) or []
+        if key == "black":
             if meant:
                 listed = frames_in_words(meant)
-                add(f"{counted(len(meant), 'black frame')} in a fade or at an end: {listed}, no fault")
+                yield _finding(
+                    f"{counted(len(meant), 'black frame')} in a fade or at an end: {listed}, no fault"
+                )
             frames = sorted(set(frames) - set(meant))
-        if key == "duplicates" and frames and len(frames) > RHYTHM * record.get("n_frames", 0):
-            add(f"{counted(len(frames), 'repeated frame')}, so many that they may be the film's own rhythm")
-        elif frames:
-            listed = frames_in_words(frames)
-            add(f"{counted(len(frames), word + ' frame')}: {listed}", _fill(base, frames), _SURE.get(key, ""))
+        if not frames:
+            continue
+        number = counted(len(frames), word + " frame")
+        if key == "duplicates" and len(frames) > RHYTHM * record.get("n_frames", 0):
+            yield _finding(f"{number}, so many that they may be the film's own rhythm")
+        else:
+            yield _finding(f"{number}: {frames_in_words(frames)}", _fill(base, frames), _SURE.get(key, ""))
+
+
+def _dropped(record: Record, base: str) -> Iterator[Finding]:
+    how = {"times": ", the times leave a gap", "motion": ", by a jump of the motion; restore leaves it"}
     for gap in record.get("dropped", []):
         sure = f"probability {gap['probability']:.2f}" if "probability" in gap else ""
-        if gap.get("by") == "times":
-            sure += ", the times leave a gap"
-        elif gap.get("by") == "motion":
-            sure += ", by a jump of the motion; restore leaves it"
-        add(
+        yield _finding(
             f"{counted(gap['count'], 'frame')} dropped after frame {gap['after']}",
             f"{base.format('fill')} --insert {gap['count']}@{gap['after']}",
-            sure,
+            sure + how.get(gap.get("by"), ""),
         )
+
+
+def _damage(record: Record, base: str) -> Iterator[Finding]:
     damage = record.get("damage")
-    if damage:
-        kinds = Counter(entry.get("kind", "damage") for entry in damage)
-        listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-        touched = len({entry.get("frame") for entry in damage})
-        odds = [float(entry["probability"]) for entry in damage if "probability" in entry]
-        sure = f"each with probability {min(odds):.2f} to {max(odds):.2f}" if odds else ""
-        where = counted(touched, "frame")
-        add(f"damaged pixels in {where}: {listed}", f"{base.format('inpaint')} --mask auto", sure)
-    flicker = record.get("flicker")
-    strength = flicker.get("rms") if isinstance(flicker, dict) else flicker
-    if isinstance(strength, (int, float)) and not isinstance(strength, bool) and strength >= 1.0:
-        share = (
-            f"sd {100 * flicker['sd']:.2g} % of the level"
-            if isinstance(flicker, dict) and "sd" in flicker
-            else ""
-        )
-        add(f"brightness flickers by {strength:.3g} (of 255)", base.format("restore"), share)
-    if record.get("lost"):
-        add(f"{counted(record['lost'], 'packet')} gave no frame")
-    if sum(bool(entry["run"]) for entry in found) > 1:
-        add("all of this in one pass", base.format("restore"))
-    return found
+    if not damage:
+        return
+    kinds = Counter(entry.get("kind", "damage") for entry in damage)
+    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    odds = [float(entry["probability"]) for entry in damage if "probability" in entry]
+    sure = f"each with probability {min(odds):.2f} to {max(odds):.2f}" if odds else ""
+    where = counted(len({entry.get("frame") for entry in damage}), "frame")
+    yield _finding(f"damaged pixels in {where}: {listed}", f"{base.format('inpaint')} --mask auto", sure)
+
+
+def _flicker(record: Record, base: str) -> Iterator[Finding]:
+    flicker = record.get("flicker") or {}
+    if flicker.get("rms", 0.0) >= 1.0:
+        share = f"sd {100 * flicker['sd']:.2g} % of the level" if "sd" in flicker else ""
+        yield _finding(f"brightness flickers by {flicker['rms']:.3g} (of 255)", base.format("restore"), share)
 
 
 def _meant(black: Sequence[int], record: Record) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from videorestore.errors import InputError
@@ -38,7 +39,8 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
         )
         steps = Steps(slots=slots, missing=missing, untouched=found.lost - missing, quality=options.quality)
         findings: dict[str, Any] = {"inserted": inserted} if inserted else {}
-        return assemble("fill", source, found, steps, options, choice, budget, findings, (*losses, *refused))
+        work = assemble("fill", source, found, steps, options, choice, budget, findings)
+        return replace(work, losses=(*work.losses, *losses, *refused))
 
     work = planned(missing, gaps, ())
     if options.max_sd is None:

@@ -52,22 +52,10 @@ def plan(
         return of_fields(source, found, options, budget, progress)
     notes: list[str] = fields_left(source, found)
     accepted, rejected = verdicts(source, found, options)
-    missing = frames_to_fill(found, options, notes) if accepted is None else frozenset()
-    if accepted is not None and options.fill == "auto":
-        missing = frozenset(i for i in accepted.frames if found.start <= i < found.stop)
-        notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
-    if rejected is not None:
-        missing -= rejected.frames
+    missing = frames_to_fill(found, options, accepted, notes) - rejected.frames
     noises = noises_to_remove(found, options, notes)
     noisy = any(n is not None for n in noises)
-    masks: MaskSource | None = None
-    if options.mend == "auto" and accepted is not None:
-        masks = AcceptedMasks(damage=accepted.damage)
-        notes.append(f"mend: {counted(len(accepted.damage), 'place')} as accepted")
-    elif options.mend == "auto" and not frames_with_nan(source, found):
-        masks = mended_by(dirt(source, found, progress), options, notes)
-        if rejected is not None:
-            masks = SparedMasks(inner=masks, damage=rejected.damage)
+    masks = pixels_to_mend(source, found, options, accepted, rejected, notes, progress)
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
     job: Job = "denoise" if noisy else "interpolate"
@@ -78,19 +66,13 @@ def plan(
         slots = faster_slots(found, options.factor, options.fps)
         notes.append(f"frame rate: {len(slots)} frames instead of {found.stop - found.start}")
     else:
-        insertions = lost_by_time(found, notes) if options.fill == "auto" else ()
-        if accepted is not None and options.fill == "auto":
-            insertions = tuple(p for p in accepted.dropped if found.start <= p.after < found.stop - 1)
-        if rejected is not None:
-            spared = {place.after for place in rejected.dropped}
-            insertions = tuple(place for place in insertions if place.after not in spared)
+        insertions = places_to_fill(found, options, accepted, rejected, notes)
         gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
         slots = renumber(
             with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
         )
         if inserted:
             notes.append(f"fill: {sum(e['count'] for e in inserted)} frames are absent from the times")
-    gains = flicker_to_remove(found, missing, notes) if options.deflicker == "auto" else None
     steps = Steps(
         slots=slots,
         missing=missing,
@@ -100,7 +82,7 @@ def plan(
         strength=options.strength,
         keep_grain=options.keep_grain,
         quality=options.quality,
-        gains=gains,
+        gains=flicker_to_remove(found, missing, notes) if options.deflicker == "auto" else None,
         brief=brief,
     )
     findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
@@ -111,14 +93,36 @@ def plan(
     lost = [entry for entry in dropped(found) if not {entry["after"]} & {e["after"] for e in inserted}]
     if lost:
         findings["dropped"] = lost
-    return assemble("restore", source, found, steps, options, choice, budget, findings, losses)
+    work = assemble("restore", source, found, steps, options, choice, budget, findings)
+    return replace(work, losses=(*work.losses, *losses))
 
 
-def verdicts(source: Source, found: Scan, options: RestoreOptions) -> tuple[Verdict | None, Verdict | None]:
-    """What a person accepted and what he rejected, where he did."""
+def verdicts(source: Source, found: Scan, options: RestoreOptions) -> tuple[Verdict | None, Verdict]:
+    """What a person accepted, where he did, and what he rejected."""
     size = {"n_frames": len(found.index), "height": source.height, "width": source.width}
     accepted = load_verdict("--accept", options.accept, **size) if options.accept else None
-    return accepted, load_verdict("--reject", options.reject, **size) if options.reject else None
+    return accepted, load_verdict("--reject", options.reject, **size) if options.reject else Verdict()
+
+
+def pixels_to_mend(
+    source: Source,
+    found: Scan,
+    options: RestoreOptions,
+    accepted: Verdict | None,
+    rejected: Verdict,
+    notes: list[str],
+    progress: Progress,
+) -> MaskSource | None:
+    """Where damage is: as a person accepted it, or as the program will find it, but for what a person rejected."""
+    if options.mend != "auto":
+        return None
+    if accepted is not None:
+        notes.append(f"mend: {counted(len(accepted.damage), 'place')} as accepted")
+        return AcceptedMasks(damage=accepted.damage)
+    if frames_with_nan(source, found):
+        return None
+    masks = mended_by(dirt(source, found, progress), options, notes)
+    return SparedMasks(inner=masks, damage=rejected.damage) if rejected.damage else masks
 
 
 def mended_by(found: SearchedMasks, options: RestoreOptions, notes: list[str]) -> SearchedMasks:
@@ -134,6 +138,19 @@ def mended_by(found: SearchedMasks, options: RestoreOptions, notes: list[str]) -
     else:
         notes.append("mend: the film is not dirty, only what is surely damaged is mended")
     return found
+
+
+def places_to_fill(
+    found: Scan, options: RestoreOptions, accepted: Verdict | None, rejected: Verdict, notes: list[str]
+) -> tuple[Place, ...]:
+    """Where frames are absent: as a person accepted it, or by the times, but for what a person rejected."""
+    if options.fill != "auto":
+        return ()
+    places = lost_by_time(found, notes)
+    if accepted is not None:
+        places = tuple(p for p in accepted.dropped if found.start <= p.after < found.stop - 1)
+    spared = {place.after for place in rejected.dropped}
+    return tuple(place for place in places if place.after not in spared)
 
 
 def lost_by_time(found: Scan, notes: list[str]) -> tuple[Place, ...]:
@@ -179,10 +196,16 @@ def fields_left(source: Source, found: Scan) -> list[str]:
     ]
 
 
-def frames_to_fill(found: Scan, options: RestoreOptions, notes: list[str]) -> frozenset[int]:
+def frames_to_fill(
+    found: Scan, options: RestoreOptions, accepted: Verdict | None, notes: list[str]
+) -> frozenset[int]:
     """Frames without content; repeats only where they are the exception."""
     if options.fill == "off":
         return frozenset()
+    if accepted is not None:
+        missing = frozenset(i for i in accepted.frames if found.start <= i < found.stop)
+        notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
+        return missing
     total = found.stop - found.start
     missing = found.worthless
     if found.survey.cadence:
