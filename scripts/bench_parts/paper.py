@@ -60,7 +60,7 @@ def search(quick: bool) -> list[dict[str, Any]]:
     """CPU time of a fit: the search once Gram matrices are built, and the passes over the pixels."""
     import scenes
 
-    from videorestore.curve.fit import fit_curve
+    from videorestore.curve.fit import fit_shot
 
     count = 40 if quick else 200
     picture = scenes.texture(560, 900)
@@ -86,7 +86,7 @@ def search(quick: bool) -> list[dict[str, Any]]:
                 last = now
 
             began = time.process_time()
-            fit = fit_curve(frames, sigma=10.0, callback=watch)
+            fit = fit_shot(frames, sigma=10.0, callback=watch)
             whole = time.process_time() - began
             row: dict[str, Any] = {
                 "frames": count,

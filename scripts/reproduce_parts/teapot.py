@@ -66,13 +66,13 @@ def neighbours(frames: np.ndarray, loose: np.ndarray, masks: np.ndarray, k: int 
 def run(
     name: str, frames: np.ndarray, closed: bool, kind: str, arguments: argparse.Namespace, gpy: bool
 ) -> dict:
-    from videorestore.curve.fit import fit_curve
+    from videorestore.curve.fit import fit_shot
     from videorestore.curve.place import place
 
     loose, rest, masks = protocol(frames, kind, arguments.seed)
     given, truth = frames[rest], frames[loose]
     start = time.process_time()
-    fit = fit_curve(given, closed=closed)
+    fit = fit_shot(given, closed=closed)
     placed = place(given, fit, truth, masks)
     seconds = time.process_time() - start
     where = np.searchsorted(rest, loose)

@@ -7,7 +7,7 @@ import pytest
 
 from videorestore.curve.blocks import Blocks, cosines, wiener
 from videorestore.curve.denoise import denoise
-from videorestore.curve.fit import fit_curve
+from videorestore.curve.fit import fit_shot
 from videorestore.errors import InputError
 
 
@@ -76,7 +76,7 @@ def test_bad_arguments(noisy):
     with pytest.raises(InputError):
         denoise(noisy, strength=-1.0)
     with pytest.raises(InputError):
-        denoise(noisy, fit=fit_curve(noisy, missing=[3]))
+        denoise(noisy, fit=fit_shot(noisy, missing=[3]))
 
 
 def test_wiener_is_exact_on_a_perfect_pilot():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from videorestore.curve.fill import _hideouts, _neighbourhoods, fill, upsample
-from videorestore.curve.fit import fit_curve
+from videorestore.curve.fit import fit_shot
 from videorestore.errors import InputError
 from videorestore.order.count import count_missing
 
@@ -80,7 +80,7 @@ def test_count_wants_a_gap_inside(pan):
 
 def test_positions_rise_and_noise_is_known(pan):
     noisy = (pan + 8 * np.random.default_rng(0).standard_normal(pan.shape)).astype(np.float32)
-    fit = fit_curve(noisy, missing=[10, 11])
+    fit = fit_shot(noisy, missing=[10, 11])
     assert (np.diff(fit.x) > 0).all()
     assert 10 not in fit.rows
     assert abs(fit.noise_sd - 8) < 1

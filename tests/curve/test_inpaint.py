@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from videorestore.curve.fit import fit_curve
+from videorestore.curve.fit import fit_shot
 from videorestore.curve.inpaint import complete, inpaint
 from videorestore.curve.place import place
 from videorestore.errors import InputError
@@ -20,7 +20,7 @@ def scene(pan):
     masks = rng.random((4, *pan.shape[1:3])) < 0.5
     masks[3] = False
     masks[3, :, :22] = True
-    return pan[rest], fit_curve(pan[rest]), pan[numbers], masks, np.searchsorted(rest, numbers)
+    return pan[rest], fit_shot(pan[rest]), pan[numbers], masks, np.searchsorted(rest, numbers)
 
 
 @pytest.mark.parametrize("method", ["map", "mh"])
@@ -40,7 +40,7 @@ def test_loose_frames_find_their_places(scene, method):
 def test_closed_curve_places_across_the_cut(turning):
     loose = np.array([10, 35])
     rest = np.setdiff1d(np.arange(36), loose)
-    fit = fit_curve(turning[rest], closed=True)
+    fit = fit_shot(turning[rest], closed=True)
     masks = np.random.default_rng(0).random((2, 32, 32)) < 0.5
     placed = place(turning[rest], fit, turning[loose], masks)
     assert placed[0].index == 10

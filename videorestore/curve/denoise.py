@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.curve.blocks import Blocks, wiener
-from videorestore.curve.fit import CurveFit, fit_curve
+from videorestore.curve.fit import ShotCurve, fit_shot
 from videorestore.errors import InputError
 
 TILE = 96
@@ -41,12 +41,12 @@ class DenoiseInfo:
         Sd of the noise that was removed.
     x : ndarray, shape (n,)
         Latent position of every frame.
-    fit : CurveFit
+    fit : ShotCurve
     """
 
     noise_sd: float
     x: NDArray[np.float64]
-    fit: CurveFit
+    fit: ShotCurve
 
 
 def denoise(
@@ -54,7 +54,7 @@ def denoise(
     *,
     sigma: float | None = None,
     strength: float = 1.0,
-    fit: CurveFit | None = None,
+    fit: ShotCurve | None = None,
     out: Any = None,
     out_sd: Any = None,
 ) -> tuple[Any, Any, DenoiseInfo]:
@@ -68,7 +68,7 @@ def denoise(
         Sd of the noise; estimated from the fit by default.
     strength : float
         1 is the posterior mean; other factors scale the noise sd that is believed.
-    fit : CurveFit, optional
+    fit : ShotCurve, optional
         A fit of these frames, all of them.
     out, out_sd : arrays to write to, optional
         Of the shape of the frames, for example mapped from a file.
@@ -92,7 +92,7 @@ def denoise(
     mean = np.empty(frames.shape, np.float32) if out is None else out
     sd = np.empty(frames.shape, np.float32) if out_sd is None else out_sd
     if fit is None:
-        fit = fit_curve(frames, sigma=sigma)
+        fit = fit_shot(frames, sigma=sigma)
     if len(fit.rows) != n:
         raise InputError(
             f"the fit must cover all {n} frames, it covers {len(fit.rows)}; fill missing frames first."

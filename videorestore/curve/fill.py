@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.curve.fit import CurveFit, fit_curve
+from videorestore.curve.fit import ShotCurve, fit_shot
 from videorestore.errors import InputError
 
 _Doubles = NDArray[np.float64]
@@ -46,7 +46,7 @@ def fill(
     missing: Sequence[int],
     times: Sequence[float] | _Doubles | None = None,
     *,
-    fit: CurveFit | None = None,
+    fit: ShotCurve | None = None,
     sigma: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing frames.
@@ -59,7 +59,7 @@ def fill(
         Their numbers.
     times : sequence of float, optional
         Seconds of all n frames.
-    fit : CurveFit, optional
+    fit : ShotCurve, optional
         Of the other frames.
     sigma : float, optional
         Known sd of the noise.
@@ -80,7 +80,7 @@ def fill(
         )
     clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
     if fit is None:
-        fit = fit_curve(frames, times=clock, missing=wanted.tolist(), sigma=sigma)
+        fit = fit_shot(frames, times=clock, missing=wanted.tolist(), sigma=sigma)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.empty_like(made)
     runs = _runs(np.unique(wanted))
@@ -96,7 +96,7 @@ def upsample(
     times: Sequence[float] | _Doubles,
     targets: Sequence[float] | _Doubles,
     *,
-    fit: CurveFit | None = None,
+    fit: ShotCurve | None = None,
     sigma: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """New frames at any times of a shot.
@@ -108,7 +108,7 @@ def upsample(
         Seconds of the frames, rising.
     targets : sequence of float
         Times asked for; one that is the time of a frame returns that frame with sd zero.
-    fit : CurveFit, optional
+    fit : ShotCurve, optional
         Of all frames.
 
     Returns
@@ -122,7 +122,7 @@ def upsample(
             f"times must rise and be {len(frames)} like the frames, got {len(clock)}; correct them."
         )
     if fit is None:
-        fit = fit_curve(frames, times=clock, sigma=sigma)
+        fit = fit_shot(frames, times=clock, sigma=sigma)
     made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
     sd = np.zeros_like(made)
     position = np.searchsorted(clock, wanted)
@@ -145,7 +145,7 @@ def _runs(numbers: _Ints) -> list[_Ints]:
 
 
 def _fill_gaps(
-    frames: Any, fit: CurveFit, gaps: Sequence[_Doubles], *, within: bool = False
+    frames: Any, fit: ShotCurve, gaps: Sequence[_Doubles], *, within: bool = False
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Frames at the times of some gaps, each between two frames of the fit.
 
@@ -203,7 +203,7 @@ def _neighbourhoods(
 
 
 def _cleaned(
-    window: FloatArray, times: _Doubles, noise_sd: float, fit: CurveFit | None
+    window: FloatArray, times: _Doubles, noise_sd: float, fit: ShotCurve | None
 ) -> tuple[FloatArray, float]:
     """The window without noise, and the mean variance of the error that stays."""
     if noise_sd <= _NOISY or len(window) < 4:
@@ -211,12 +211,12 @@ def _cleaned(
     from videorestore.curve.denoise import denoise
 
     if fit is None:
-        fit = fit_curve(window, times=times, sigma=noise_sd)
+        fit = fit_shot(window, times=times, sigma=noise_sd)
     mean, sd, _ = denoise(window, sigma=noise_sd, fit=fit)
     return np.asarray(mean), float(np.square(sd).mean())
 
 
-def _curve_frames(frames: Any, fit: CurveFit, targets: _Doubles) -> tuple[FloatArray, FloatArray]:
+def _curve_frames(frames: Any, fit: ShotCurve, targets: _Doubles) -> tuple[FloatArray, FloatArray]:
     """The curve at some times; noise that it leaves is shrunk in space."""
     from videorestore.spatial.dct import shrink
 
@@ -319,7 +319,7 @@ def _try(
     rest = np.setdiff1d(np.arange(len(window)), hidden)
     if not first or len(rest) < 4:
         return None
-    fit = fit_curve(window[rest], times=times[rest], sigma=noise_sd if noise_sd > _NOISY else None)
+    fit = fit_shot(window[rest], times=times[rest], sigma=noise_sd if noise_sd > _NOISY else None)
     near, _ = _cleaned(window[rest], times[rest], noise_sd, fit)
     moved = _moved(near, times[rest], times[hidden])
     if moved is None:

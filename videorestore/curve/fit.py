@@ -8,15 +8,15 @@ scale. Pixels stream by in strips of rows; only a strip is ever held in double f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.clip import FloatArray, Mask
+from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.model.joint.fit import fit_curve as fit_positions
+from videorestore.model.joint.fit import fit_curve
 from videorestore.model.outcome import Options
 from videorestore.model.posterior import CurvePosterior
 from videorestore.model.threads import one_thread
@@ -24,12 +24,18 @@ from videorestore.model.threads import one_thread
 STRIP = 6_000_000
 """Values per strip of rows: bounds the working memory."""
 
+STEPS = 120
+"""Most steps of the search for a shot."""
+
+LEAST_SD = 0.05
+"""Noise that is always believed: samples are rounded (0..255 scale)."""
+
 _Doubles = NDArray[np.float64]
 _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CurveFit:
+class ShotCurve:
     """A curve through the frames of a shot.
 
     Attributes
@@ -68,9 +74,7 @@ class CurveFit:
             return np.full(wanted.shape, x[0])
         return np.asarray(PchipInterpolator(known, x)(np.clip(wanted, known[0], known[-1])))
 
-    def predict(
-        self, frames: Any, x: _Doubles, *, hide: Sequence[int] = (), masks: Mask | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def predict(self, frames: Any, x: _Doubles) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and sd of the clean frames at latent positions.
 
         Parameters
@@ -78,10 +82,6 @@ class CurveFit:
         frames : array, shape (n, height, width, channels)
             The frames of the fit.
         x : ndarray, shape (k,)
-        hide : sequence of int
-            Frames that must not be used.
-        masks : ndarray of bool, shape (n, height, width), optional
-            True where a pixel must not be used.
 
         Returns
         -------
@@ -90,22 +90,17 @@ class CurveFit:
         height, width, channels = self.shape
         mean = np.empty((len(x), height, width, channels), np.float32)
         sd = np.empty_like(mean)
-        for y0, y1, block, columns in self.strips(frames, hide=hide, masks=masks):
+        for y0, y1, block, columns in self.strips(frames):
             m, s = self.posterior.weights(x).apply(block, columns)
             mean[:, y0:y1] = m.reshape(len(x), y1 - y0, width, channels)
             sd[:, y0:y1] = s.reshape(len(x), y1 - y0, width, channels)
         return mean, sd
 
-    def strips(
-        self, frames: Any, *, hide: Sequence[int] = (), masks: Mask | None = None
-    ) -> Iterator[tuple[int, int, FloatArray, slice]]:
+    def strips(self, frames: Any) -> Iterator[tuple[int, int, FloatArray, slice]]:
         """Strips of rows ``y0, y1``, their pixels ``(m, k)`` in the frames of the fit, and where these stand."""
         width, channels = self.shape[1:]
-        hidden = np.isin(self.rows, np.asarray(list(hide), np.int64))
         for y0, y1 in _strips(len(self.rows), self.shape):
-            block = _strip(frames, self.rows, y0, y1, masks)
-            if hidden.any():
-                block[hidden] = np.nan
+            block = _strip(frames, self.rows, y0, y1)
             yield y0, y1, block, slice(y0 * width * channels, y1 * width * channels)
 
 
@@ -116,31 +111,24 @@ def _strips(n: int, shape: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
         yield y0, min(height, y0 + rows)
 
 
-def _strip(frames: Any, rows: _Ints, y0: int, y1: int, masks: Mask | None) -> FloatArray:
+def _strip(frames: Any, rows: _Ints, y0: int, y1: int) -> FloatArray:
     """Pixels ``(m, k)`` of some frames between two rows, as fresh float32."""
     if len(rows) == len(frames):
         part = np.array(frames[:, y0:y1], np.float32)
     else:
         part = np.stack([np.asarray(frames[int(i)][y0:y1], np.float32) for i in rows])
-    if masks is not None:
-        part[np.asarray(masks)[rows, y0:y1]] = np.nan
     return part.reshape(len(rows), -1)
 
 
-def fit_curve(
+def fit_shot(
     frames: Any,
     *,
     times: Sequence[float] | _Doubles | None = None,
     missing: Sequence[int] = (),
-    masks: Mask | None = None,
     sigma: float | None = None,
     closed: bool = False,
-    kernel: str = "auto",
-    hyper: str = "pixel",
-    start: _Doubles | None = None,
-    max_iter: int = 120,
     callback: Callable[[str, int, float], None] | None = None,
-) -> CurveFit:
+) -> ShotCurve:
     """Fit one curve to frames in known order.
 
     Parameters
@@ -150,68 +138,38 @@ def fit_curve(
         Seconds; by default the frame numbers.
     missing : sequence of int
         Frames whose content is worthless; they are left out.
-    masks : ndarray of bool, shape (n, height, width), optional
-        True where a pixel is missing.
     sigma : float, optional
         Known sd of the noise.
     closed : bool
         The last frame leads back to the first.
-    kernel : {"auto", "se", "matern32", "matern52"}
-        ``auto``: the evidence decides.
-    hyper : {"pixel", "group", "shared"}
-    start : ndarray, shape (m,), optional
-        Positions to start from; by default the order of the frames.
     callback : callable, optional
         Called with stage, step and value of the objective at every step of the search.
-
-    Returns
-    -------
-    CurveFit
     """
-    shape = tuple(frames.shape)
-    if len(shape) != 4:
-        raise InputError(
-            f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis."
-        )
-    n = shape[0]
-    bad = np.zeros(n, bool)
-    bad[np.asarray(list(missing), np.int64)] = True
-    rows = np.flatnonzero(~bad).astype(np.int64)
-    if masks is not None:
-        seen = np.asarray([not bool(np.asarray(masks[i]).all()) for i in rows])
-        rows = rows[seen]
-    if len(rows) < 3:
-        raise InputError(
-            f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames."
-        )
-    size = (shape[1], shape[2], shape[3])
-    clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
-    if len(clock) != n:
-        raise InputError(
-            f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times."
-        )
+    rows, clock = _rows(frames, times, missing)
+    height, width, channels = frames.shape[1:]
+    size = (height, width, channels)
 
     def chunks() -> Iterator[FloatArray]:
         for y0, y1 in _strips(len(rows), size):
-            yield _strip(frames, rows, y0, y1, masks)
+            yield _strip(frames, rows, y0, y1)
 
     options = Options(
         r="auto",
-        kernel=kernel,
-        init="order" if start is None else start,
-        hyper=hyper,
+        kernel="auto",
+        init="order",
+        hyper="pixel",
         periodic=closed,
-        noise_var=None if sigma is None else max(float(sigma), 0.05) ** 2,
-        max_iter=max_iter,
+        noise_var=None if sigma is None else max(float(sigma), LEAST_SD) ** 2,
+        max_iter=STEPS,
         callback=callback,
     )
     with one_thread():
-        fitted = fit_positions(chunks, len(rows), options)
+        fitted = fit_curve(chunks, len(rows), options)
     x = np.asarray(fitted.x, np.float64)
     if x[0] > x[-1] and not closed:
         # The model orders the ends by its own rule when the first and the last frame are alike.
         x = np.maximum.accumulate(x)
-    fit = CurveFit(
+    fit = ShotCurve(
         rows=rows,
         x=x,
         times=clock[rows],
@@ -220,14 +178,33 @@ def fit_curve(
         posterior=CurvePosterior(fitted),
         closed=closed,
     )
-    if sigma is None:
-        from dataclasses import replace
-
-        fit = replace(fit, noise_sd=noise_level(frames, fit, masks))
-    return fit
+    return fit if sigma is not None else replace(fit, noise_sd=noise_level(frames, fit))
 
 
-def noise_level(frames: Any, fit: CurveFit, masks: Mask | None = None, count: int = 24) -> float:
+def _rows(
+    frames: Any, times: Sequence[float] | _Doubles | None, missing: Sequence[int]
+) -> tuple[_Ints, _Doubles]:
+    """Numbers of the frames to fit to, and the times of all."""
+    shape = tuple(frames.shape)
+    if len(shape) != 4:
+        raise InputError(
+            f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis."
+        )
+    n = shape[0]
+    rows = np.setdiff1d(np.arange(n, dtype=np.int64), np.asarray(list(missing), np.int64))
+    if len(rows) < 3:
+        raise InputError(
+            f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames."
+        )
+    clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
+    if len(clock) != n:
+        raise InputError(
+            f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times."
+        )
+    return rows, clock
+
+
+def noise_level(frames: Any, fit: ShotCurve, count: int = 24) -> float:
     """Sd of white noise from what the curve leaves of some frames.
 
     The residual is differenced along both axes, so that motion that the curve misses, smooth in space, does not
@@ -242,9 +219,7 @@ def noise_level(frames: Any, fit: CurveFit, masks: Mask | None = None, count: in
     own = np.asarray(fit.posterior.fit.rows)
     at = np.searchsorted(own, pick)
     values: list[_Doubles] = []
-    for y0, y1 in _strips(len(fit.rows), fit.shape):
-        block = _strip(frames, fit.rows, y0, y1, masks)
-        columns = slice(y0 * width * channels, y1 * width * channels)
+    for y0, y1, block, columns in fit.strips(frames):
         mean, _ = weights.apply(block, columns, sd=False)
         group = label[columns]
         for k, row in enumerate(pick):

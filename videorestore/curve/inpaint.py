@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.curve.fit import CurveFit, fit_curve
+from videorestore.curve.fit import ShotCurve, fit_shot
 from videorestore.errors import InputError
 
 _CONTRAST = 6.0
@@ -31,7 +31,7 @@ def inpaint(
     masks: Mask,
     *,
     times: Sequence[float] | _Doubles | None = None,
-    fit: CurveFit | None = None,
+    fit: ShotCurve | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing pixels of frames in known order.
 
@@ -42,7 +42,7 @@ def inpaint(
     masks : ndarray of bool, shape (n, height, width)
         True where a pixel is missing.
     times : sequence of float, optional
-    fit : CurveFit, optional
+    fit : ShotCurve, optional
         Of all frames.
 
     Returns
@@ -73,7 +73,7 @@ def inpaint(
         guess = filled.copy()
     else:
         if fit is None:
-            fit = fit_curve(filled, times=clock)
+            fit = fit_shot(filled, times=clock)
         for _ in range(2):
             guess = _leave_one_out(filled, fit)
             filled[masks] = guess[masks]
@@ -182,7 +182,7 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
     return filled
 
 
-def _leave_one_out(frames: FloatArray, fit: CurveFit) -> FloatArray:
+def _leave_one_out(frames: FloatArray, fit: ShotCurve) -> FloatArray:
     """Every frame predicted by the curve from the others."""
     made = np.array(frames, np.float32)
     rows = np.asarray(fit.posterior.fit.rows)

@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.curve.fit import CurveFit
+from videorestore.curve.fit import ShotCurve
 from videorestore.curve.inpaint import complete
 from videorestore.errors import InputError
 from videorestore.model.placement import Placement, gather
 from videorestore.model.threads import one_thread
 
 _Doubles = NDArray[np.float64]
+
+DRAWS, THINNED = 200, 10
+"""Steps of the Markov chain of a position, and of how many one is used."""
+
+FOREIGN, ROUNDING, ALIKE = 2.5, 2.0, 0.6
+"""A frame belongs nowhere if its misfit exceeds so many times the curve's usual error and rounding (0..255 scale), and so
+large a part of the median difference between two frames."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,12 +54,11 @@ class Placed:
 
 def place(
     frames: Any,
-    fit: CurveFit,
+    fit: ShotCurve,
     loose: FloatArray,
     masks: Mask,
     *,
     method: Literal["map", "mh"] = "map",
-    refuse: bool = True,
     seed: int = 0,
 ) -> list[Placed]:
     """Find the places of loose, partly seen frames on the curve, and complete them.
@@ -61,14 +67,12 @@ def place(
     ----------
     frames : array, shape (n, height, width, channels)
         The frames of the fit.
-    fit : CurveFit
+    fit : ShotCurve
     loose : ndarray, shape (m, height, width, channels)
     masks : ndarray of bool, shape (m, height, width)
         True where a pixel of a loose frame is missing.
     method : {"map", "mh"}
         The most probable position, or Metropolis-Hastings draws of it.
-    refuse : bool
-        Mark frames that fit nowhere.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def place(
         guesses, x = _guesses(frames, fit, mode, pair, float(alike.share[k, pair]), seen[k])
         _, x_sd = placement.moments()
         if method == "mh":
-            draws = np.asarray(placement.sample(200, rng).x)[::10]
+            draws = np.asarray(placement.sample(DRAWS, rng).x)[::THINNED]
             x_sd = float(np.std(draws))
             # The draws matter only while they stay at the mode that the check against the seen pixels took.
             close = draws[np.abs(draws - x) < 5 * x_sd + 1e-6]
@@ -105,7 +109,6 @@ def place(
                 guesses[0] = fit.predict(frames, close)[0].mean(axis=0)
         misfit = min(float(np.sqrt(np.nanmean(np.square(guess - seen[k])))) for guess in guesses)
         frame, sd = complete(np.asarray(loose[k], np.float32), masks[k], guesses)
-        foreign = misfit > 2.5 * usual + 2 and misfit > 0.6 * alike.typical
         placed.append(
             Placed(
                 x=x,
@@ -114,18 +117,18 @@ def place(
                 frame=frame,
                 sd=sd,
                 misfit=misfit,
-                refused=bool(refuse and foreign),
+                refused=misfit > FOREIGN * usual + ROUNDING and misfit > ALIKE * alike.typical,
             )
         )
     return placed
 
 
-def _spare(fit: CurveFit, pair: int) -> float:
+def _spare(fit: ShotCurve, pair: int) -> float:
     """Sd of a position of which no more is known than the pair of frames that it lies between."""
     return 0.25 * abs(float(fit.x[pair + 1] - fit.x[pair])) if pair + 1 < len(fit.x) else 0.0
 
 
-def _check(fit: CurveFit, loose: FloatArray, masks: Mask, method: str) -> None:
+def _check(fit: ShotCurve, loose: FloatArray, masks: Mask, method: str) -> None:
     if loose.shape[1:] != fit.shape or masks.shape != loose.shape[:3]:
         raise InputError(
             f"loose frames must have the shape {fit.shape} of the clip and masks their height and width, "
@@ -158,7 +161,7 @@ class _Likeness:
     typical: float
 
 
-def _likeness(frames: Any, fit: CurveFit, flat: FloatArray) -> _Likeness:
+def _likeness(frames: Any, fit: ShotCurve, flat: FloatArray) -> _Likeness:
     seen = ~np.isnan(flat)
     zero = np.where(seen, flat, np.float32(0))
     n = len(fit.rows)
@@ -186,7 +189,7 @@ def _likeness(frames: Any, fit: CurveFit, flat: FloatArray) -> _Likeness:
     return _Likeness(share=share, error=error, typical=float(np.median(upper)))
 
 
-def _own_errors(frames: Any, fit: CurveFit, count: int = 12) -> list[float]:
+def _own_errors(frames: Any, fit: ShotCurve, count: int = 12) -> list[float]:
     """Root mean square errors of frames of the fit, each predicted from the others."""
     rows = np.asarray(fit.posterior.fit.rows)
     pick = np.unique(np.linspace(1, len(rows) - 2, min(count, len(rows) - 2)).astype(int))
@@ -199,7 +202,7 @@ def _own_errors(frames: Any, fit: CurveFit, count: int = 12) -> list[float]:
     return [float(np.sqrt(t / values)) for t in total]
 
 
-def _best_pair(fit: CurveFit, mode: float, error: _Doubles) -> int:
+def _best_pair(fit: ShotCurve, mode: float, error: _Doubles) -> int:
     """The pair of frames that a loose one lies between: the posterior mode's, unless another explains it better."""
     pair = int(np.searchsorted(fit.x, mode)) - 1
     pair = pair % len(fit.x) if fit.closed else min(max(pair, 0), len(error) - 1)
@@ -208,7 +211,7 @@ def _best_pair(fit: CurveFit, mode: float, error: _Doubles) -> int:
 
 
 def _guesses(
-    frames: Any, fit: CurveFit, mode: float, pair: int, share: float, seen: FloatArray
+    frames: Any, fit: ShotCurve, mode: float, pair: int, share: float, seen: FloatArray
 ) -> tuple[list[FloatArray], float]:
     """What the curve, motion and a straight blend say between two frames, and the latent position found there.
 

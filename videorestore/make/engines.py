@@ -223,9 +223,9 @@ class CurveEngine:
 
     def interpolator(self, frames: Any, times: Clock, count: int) -> CurveInterpolator:
         """See `Engine.interpolator`."""
-        from videorestore.curve.fit import fit_curve
+        from videorestore.curve.fit import fit_shot
 
-        fit = fit_curve(frames, times=times)
+        fit = fit_shot(frames, times=times)
         return CurveInterpolator(frames, times, fit, self.plain or count > CONTESTED)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask, PixelFormat, Samples
-from videorestore.curve.fit import fit_curve
+from videorestore.curve.fit import fit_shot
 from videorestore.curve.place import Placed, place
 from videorestore.errors import InputError, MediaReadError
 from videorestore.make.work import Made, Origin, Piece, Progress, Slot, Work, silent
@@ -104,7 +104,7 @@ def plan_loose(
     )
     clock = np.array([float(found.index.times[i]) for i in good])
     progress("fitting the curve", 0, 0)
-    fit = fit_curve(pixels, times=clock)
+    fit = fit_shot(pixels, times=clock)
     progress("placing loose frames", 0, len(loose))
     pictures = np.stack([_on_255(one.picture) for one in loose])
     masks = np.stack([one.mask for one in loose])

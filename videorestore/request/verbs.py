@@ -24,6 +24,7 @@ from videorestore.request.kinds import (
 from videorestore.request.values import Insertion, Span
 
 _WRITES = "INPUT -o OUTPUT"
+_STEP = words("auto", "off")
 
 
 @verb(
@@ -49,16 +50,10 @@ class RestoreOptions(Common):
         group="steps",
     )
     fill: Literal["auto", "off"] = option(
-        "auto",
-        words("auto", "off"),
-        "regenerate frames that are missing, black, corrupt or frozen",
-        group="steps",
+        "auto", _STEP, "regenerate frames that are missing, black, corrupt or frozen", group="steps"
     )
     mend: Literal["auto", "off"] = option(
-        "auto",
-        words("auto", "off"),
-        "regenerate damaged pixels: dust, scratches, dropouts",
-        group="steps",
+        "auto", _STEP, "regenerate damaged pixels: dust, scratches, dropouts", group="steps"
     )
     deinterlace: Literal["auto", "off", "field", "frame"] = option(
         "auto",
@@ -68,10 +63,7 @@ class RestoreOptions(Common):
         group="steps",
     )
     deflicker: Literal["auto", "off"] = option(
-        "auto",
-        words("auto", "off"),
-        "bring brightness that flickers back to its smooth course",
-        group="steps",
+        "auto", _STEP, "bring brightness that flickers back to its smooth course", group="steps"
     )
     accept: str | None = option(
         None,
