@@ -98,94 +98,123 @@ def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey
     scale : float or ndarray (d,), optional
         Pixels are divided by this first.
     """
-    means: list[Array] = []
-    variances: list[Array] = []
-    actives: list[NDArray[np.bool_]] = []
-    counts: list[Indices] = []
-    pattern_ids: list[Indices] = []
-    known: dict[bytes, int] = {}
-    gram, distance = np.zeros((n, n)), np.zeros((n, n))
-    common = np.zeros((n, n))
-    codes = np.zeros(n, dtype=np.uint64)
-    observed = np.zeros(n, dtype=np.intp)
-    dice = np.random.default_rng(0)
-    sample: list[tuple[int, Array]] = []
-    stride = 1
-    start = 0
+    found = _Pass(n)
     for raw in stream():
-        block = as_block(raw, n, scale, start)
-        k = block.shape[1]
-        missing = np.isnan(block)
-        any_missing = bool(missing.any())
-        if any_missing:
-            present = ~missing
-            count = present.sum(axis=0)
-            observed += present.sum(axis=1)
-            total = np.where(missing, 0, block).sum(axis=0, dtype=np.float64)
-            mean = total / np.maximum(count, 1)
-            centred = np.where(missing, 0, block - mean.astype(block.dtype))
-            kept = np.where(missing, np.nan, centred)
-            variance = np.square(centred).sum(axis=0, dtype=np.float64) / np.maximum(count, 1)
-            packed = np.packbits(present, axis=0).T
-            rows, inverse = np.unique(np.ascontiguousarray(packed), axis=0, return_inverse=True)
-            ids = np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], dtype=np.intp)
-            pattern_ids.append(ids[inverse.reshape(-1)])
-            # Squared differences over pixels seen in both frames, as three products.
-            seen_both = present.astype(block.dtype)
-            square = np.square(centred) @ seen_both.T
-            distance += square + square.T - 2.0 * (centred @ centred.T)
-            common += seen_both @ seen_both.T
-        else:
-            count = np.full(k, n, dtype=np.intp)
-            observed += k
-            mean = block.mean(axis=0, dtype=np.float64)
-            centred = kept = block - mean.astype(block.dtype)
-            variance = np.square(centred).sum(axis=0, dtype=np.float64) / n
-            full = np.packbits(np.ones((n, 1), dtype=bool), axis=0).tobytes()
-            pattern_ids.append(np.full(k, known.setdefault(full, len(known)), dtype=np.intp))
-            common += k
-        product = centred @ centred.T
-        gram += product
-        if not any_missing:
-            norms = np.diagonal(product)
-            distance += norms[:, None] + norms[None, :] - 2.0 * product
-        bits = (block + block.dtype.type(0)).view(np.uint32 if block.dtype == np.float32 else np.uint64)
-        weight = dice.integers(1, 2**63, size=k, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        codes += (bits * weight).sum(axis=1, dtype=np.uint64)
-        for j in range((-start) % stride, k, stride):
-            sample.append((start + j, kept[:, j].astype(np.float64)))
-        while len(sample) > SAMPLE:
-            stride *= 2
-            sample = [item for item in sample if item[0] % stride == 0]
-        means.append(mean)
-        variances.append(variance)
-        rounding = STEPS * np.finfo(block.dtype).eps * np.abs(mean)
-        actives.append(variance > np.square(rounding) + 1e-30)
-        counts.append(count.astype(np.intp))
-        start += k
-    if start == 0:
+        found.add(as_block(raw, n, scale, found.pixels))
+    if found.pixels == 0:
         raise InputError("frames must have at least one pixel, got none")
-    few = len(known) <= MAX_PATTERNS
-    patterns = (
-        [np.unpackbits(np.frombuffer(key, dtype=np.uint8))[:n].astype(bool) for key in known] if few else []
-    )
-    distance = np.where(common > 0, distance / np.maximum(common, 1), np.nan)
-    distance = np.where(np.isnan(distance), np.nanmax(distance), distance) * start
-    np.fill_diagonal(distance, 0.0)
-    return Survey(
-        mean=np.concatenate(means),
-        variance=np.concatenate(variances),
-        active=np.concatenate(actives),
-        seen=np.concatenate(counts),
-        gram=0.5 * (gram + gram.T),
-        distance=np.maximum(0.5 * (distance + distance.T), 0.0),
-        codes=codes,
-        observed=observed,
-        pattern=np.concatenate(pattern_ids),
-        patterns=tuple(patterns),
-        sample=np.stack([column for _, column in sample], axis=1),
-        columns=np.array([index for index, _ in sample], dtype=np.intp),
-    )
+    return found.survey()
+
+
+class _Pass:
+    """What comes together while blocks of pixels (n, k) go by; see `Survey`."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.pixels = 0
+        self.gram, self.distance, self.common = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
+        self.codes = np.zeros(n, dtype=np.uint64)
+        self.observed = np.zeros(n, dtype=np.intp)
+        self.means: list[Array] = []
+        self.variances: list[Array] = []
+        self.actives: list[NDArray[np.bool_]] = []
+        self.counts: list[Indices] = []
+        self.pattern_ids: list[Indices] = []
+        self.patterns: dict[bytes, int] = {}
+        self.columns: list[tuple[int, Array]] = []
+        self.stride = 1
+        self.dice = np.random.default_rng(0)
+
+    def add(self, block: Block) -> None:
+        """Take the next block."""
+        missing = np.isnan(block)
+        if missing.any():
+            mean, kept, variance = self._add_in_part(block, missing)
+        else:
+            mean, kept, variance = self._add_whole(block)
+        bits = (block + block.dtype.type(0)).view(np.uint32 if block.dtype == np.float32 else np.uint64)
+        k = block.shape[1]
+        weight = self.dice.integers(1, 2**63, size=k, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        self.codes += (bits * weight).sum(axis=1, dtype=np.uint64)
+        for j in range((-self.pixels) % self.stride, k, self.stride):
+            self.columns.append((self.pixels + j, kept[:, j].astype(np.float64)))
+        while len(self.columns) > SAMPLE:
+            self.stride *= 2
+            self.columns = [item for item in self.columns if item[0] % self.stride == 0]
+        self.means.append(mean)
+        self.variances.append(variance)
+        rounding = STEPS * np.finfo(block.dtype).eps * np.abs(mean)
+        self.actives.append(variance > np.square(rounding) + 1e-30)
+        self.pixels += k
+
+    def _add_whole(self, block: Block) -> tuple[Array, Block, Array]:
+        """Sums over pixels that all frames have; gives mean, centred pixels and variance."""
+        n, k = block.shape
+        mean = block.mean(axis=0, dtype=np.float64)
+        centred = block - mean.astype(block.dtype)
+        variance = np.square(centred).sum(axis=0, dtype=np.float64) / n
+        self._note(np.packbits(np.ones((1, n), dtype=bool), axis=1), np.zeros(k, dtype=np.intp))
+        self.counts.append(np.full(k, n, dtype=np.intp))
+        self.observed += k
+        self.common += k
+        product = centred @ centred.T
+        self.gram += product
+        norms = np.diagonal(product)
+        self.distance += norms[:, None] + norms[None, :] - 2.0 * product
+        return mean, centred, variance
+
+    def _add_in_part(self, block: Block, missing: NDArray[np.bool_]) -> tuple[Array, Block, Array]:
+        """The same over pixels that some frames lack; these are NaN in the centred pixels."""
+        present = ~missing
+        count = present.sum(axis=0)
+        total = np.where(missing, 0, block).sum(axis=0, dtype=np.float64)
+        mean = total / np.maximum(count, 1)
+        centred = np.where(missing, 0, block - mean.astype(block.dtype))
+        variance = np.square(centred).sum(axis=0, dtype=np.float64) / np.maximum(count, 1)
+        packed = np.ascontiguousarray(np.packbits(present, axis=0).T)
+        patterns, which = np.unique(packed, axis=0, return_inverse=True)
+        self._note(patterns, which.reshape(-1))
+        self.counts.append(count.astype(np.intp))
+        self.observed += present.sum(axis=1)
+        # Squared differences over pixels seen in both frames, as three products.
+        seen = present.astype(block.dtype)
+        square = np.square(centred) @ seen.T
+        product = centred @ centred.T
+        self.distance += square + square.T - 2.0 * product
+        self.common += seen @ seen.T
+        self.gram += product
+        return mean, np.where(missing, np.nan, centred), variance
+
+    def _note(self, patterns: NDArray[np.uint8], which: Indices) -> None:
+        """Number the patterns of seen frames, packed bits (p, n / 8), and the pixels (k,) by them."""
+        keys = [row.tobytes() for row in patterns]
+        ids = np.array([self.patterns.setdefault(key, len(self.patterns)) for key in keys], dtype=np.intp)
+        self.pattern_ids.append(ids[which])
+
+    def survey(self) -> Survey:
+        """All that was learnt."""
+        few = len(self.patterns) <= MAX_PATTERNS
+        patterns = [
+            np.unpackbits(np.frombuffer(key, dtype=np.uint8))[: self.n].astype(bool)
+            for key in (self.patterns if few else ())
+        ]
+        distance = np.where(self.common > 0, self.distance / np.maximum(self.common, 1), np.nan)
+        distance = np.where(np.isnan(distance), np.nanmax(distance), distance) * self.pixels
+        np.fill_diagonal(distance, 0.0)
+        return Survey(
+            mean=np.concatenate(self.means),
+            variance=np.concatenate(self.variances),
+            active=np.concatenate(self.actives),
+            seen=np.concatenate(self.counts),
+            gram=0.5 * (self.gram + self.gram.T),
+            distance=np.maximum(0.5 * (distance + distance.T), 0.0),
+            codes=self.codes,
+            observed=self.observed,
+            pattern=np.concatenate(self.pattern_ids),
+            patterns=tuple(patterns),
+            sample=np.stack([column for _, column in self.columns], axis=1),
+            columns=np.array([index for index, _ in self.columns], dtype=np.intp),
+        )
 
 
 def as_block(raw: Block, n: int, scale: Array | float | None, start: int) -> Block:

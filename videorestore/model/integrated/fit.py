@@ -12,7 +12,7 @@ from videorestore.model.checks import check_options
 from videorestore.model.gram import columns_of
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.posterior import adopt
-from videorestore.model.integrated.search import FINE, refine
+from videorestore.model.integrated.search import FINE, Request, refine
 from videorestore.model.joint.fit import fit_curve
 from videorestore.model.outcome import CurveFit, Options
 from videorestore.model.posterior import CurvePosterior
@@ -49,16 +49,19 @@ def fit_marginal(frames: Block, options: Options, always: bool = False) -> tuple
     if not always and _cells(fit, frames) > SHARP * FINE:
         return None
     noise = options.noise_var
+    law = "student" if options.noise == "student" else "shared" if options.hyper == "shared" else "auto"
     marginal = refine(
         frames[fit.rows],
         fit.x[fit.rows],
-        r=options.r,
+        Request(
+            r=options.r,
+            noise=law,
+            noise_var=None if noise is None else float(noise),
+            noise_floor=options.noise_floor,
+            starts=anywhere,
+        ),
         kernel=fit.kernel.name,
         periodic=fit.periodic,
-        starts=anywhere,
-        noise="student" if options.noise == "student" else "shared" if options.hyper == "shared" else "auto",
-        noise_var=None if noise is None else float(noise),
-        noise_floor=options.noise_floor,
     )
     return None if marginal is None else (marginal, adopt(marginal, fit, frames))
 

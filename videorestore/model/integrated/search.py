@@ -47,26 +47,37 @@ CURVE_ODDS = 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of a search; see :func:`refine`."""
+    """What is asked of a search.
 
-    r: float | str
-    noise: str
-    noise_var: float | None
-    noise_floor: float
-    starts: bool
+    Attributes
+    ----------
+    r : float or "auto"
+        Repulsion of the Coulomb process; ``auto`` asks the evidence.
+    noise : {"auto", "shared", "dimension", "student"}
+        One noise variance for all dimensions, or one for each; ``auto`` asks the evidence. ``student``: one scale
+        for all, with the heavy tails of Student's law.
+    noise_var : float or None
+        Known noise variance.
+    noise_floor : float
+        Smallest noise variance, as a share of the mean variance of the data.
+    starts : bool
+        Try other orders too, and keep the one with the highest evidence.
+    """
+
+    r: float | str = "auto"
+    noise: str = "auto"
+    noise_var: float | None = None
+    noise_floor: float = 1e-5
+    starts: bool = True
 
 
 def refine(
     Y: ArrayLike,
     x0: ArrayLike,
+    request: Request,
     *,
-    r: float | str = "auto",
     kernel: str = "se",
     periodic: bool = False,
-    starts: bool = True,
-    noise: str = "auto",
-    noise_var: float | None = None,
-    noise_floor: float = 1e-5,
 ) -> Marginal | None:
     """Posterior of the curve through points with their positions integrated out.
 
@@ -76,20 +87,10 @@ def refine(
         Points, NaN = missing.
     x0 : ndarray (n,)
         Positions in (0, 1) to start from.
-    r : float or "auto"
-        Repulsion of the Coulomb process; ``auto`` asks the evidence.
+    request : Request
     kernel : {"se", "matern32", "matern52"}
     periodic : bool
         The curve is closed.
-    starts : bool
-        Try other orders too, and keep the one with the highest evidence.
-    noise : {"auto", "shared", "dimension", "student"}
-        One noise variance for all dimensions, or one for each; ``auto`` asks the evidence. ``student``: one scale
-        for all, with the heavy tails of Student's law.
-    noise_var : float, optional
-        Known noise variance.
-    noise_floor : float
-        Smallest noise variance, as a share of the mean variance of the data.
 
     Returns
     -------
@@ -99,9 +100,8 @@ def refine(
     y = np.asarray(Y, dtype=np.float64)
     if y.ndim != 2 or np.shape(x0) != (y.shape[0],):
         raise InputError(f"points must be (n, d) and positions (n,), got {y.shape} and {np.shape(x0)}")
-    if noise not in ("auto", "shared", "dimension", "student"):
-        raise InputError(f"noise must be 'auto', 'shared', 'dimension' or 'student', got {noise!r}")
-    request = Request(r=r, noise=noise, noise_var=noise_var, noise_floor=noise_floor, starts=starts)
+    if request.noise not in ("auto", "shared", "dimension", "student"):
+        raise InputError(f"noise must be 'auto', 'shared', 'dimension' or 'student', got {request.noise!r}")
     with one_thread():
         return _refine(y, np.asarray(x0, dtype=np.float64), kernel, periodic, request)
 

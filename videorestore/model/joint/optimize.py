@@ -166,13 +166,7 @@ def _scg(
             fresh = -trial_gradient
             raised = 0.0
             accepted += 1
-            if accepted % w.size == 0:
-                direction = fresh
-            else:
-                weight = float(fresh @ fresh - fresh @ residual) / slope
-                direction = fresh + weight * direction
-                if float(direction @ fresh) <= 0:
-                    direction = fresh
+            direction = fresh if accepted % w.size == 0 else _conjugate(direction, fresh, residual, slope)
             residual = fresh
             value = trial
             if callback is not None:
@@ -189,3 +183,10 @@ def _scg(
         if damping >= 1e20:
             break
     return Minimum(theta=w, value=value, n_iter=accepted, n_eval=evaluations, converged=converged)
+
+
+def _conjugate(direction: Array, fresh: Array, residual: Array, slope: float) -> Array:
+    """The next direction; where it would not lead down, the gradient's."""
+    weight = float(fresh @ fresh - fresh @ residual) / slope
+    turned = fresh + weight * direction
+    return turned if float(turned @ fresh) > 0 else fresh

@@ -94,29 +94,31 @@ def ratio_grid(floor: float) -> Array:
     return np.geomspace(floor, MAX_RATIO, GRID)
 
 
-def find_classes(
+def likelihood_table(
     sample: Array,
     kernel: Kernel,
     x: Array,
     alpha: Array,
+    ratio: Array,
     *,
     periodic: bool,
-    floor: float,
-    limit: int,
     noise: Array | None,
     count: Array | None = None,
-) -> Classes:
-    """Groups of hyper-parameters that serve a sample of pixels (n, s) best.
-
-    The shares of a grid of (alpha, ratio) cells are estimated by EM from the pixels' likelihoods
-    (empirical Bayes), then neighbouring cells are joined until at most ``limit`` groups are left.
-    """
-    ratio = ratio_grid(floor)
+) -> Array:
+    """Log likelihoods (s, len(alpha), len(ratio)) of a sample of pixels (n, s) in every cell of a grid."""
     tables = []
     for a in alpha:
         b = basis(kernel, x, float(a), periodic)
         tables.append(log_likelihood(b.squares(sample), b.values, ratio, noise, count))
-    table = np.stack(tables, axis=1)
+    return np.stack(tables, axis=1)
+
+
+def find_classes(table: Array, alpha: Array, ratio: Array, limit: int) -> Classes:
+    """Groups of hyper-parameters that serve a sample of pixels best.
+
+    The shares of a grid of (alpha, ratio) cells are estimated by EM from the pixels' likelihoods
+    (empirical Bayes), then neighbouring cells are joined until at most ``limit`` groups are left.
+    """
     likelihood = np.exp(table - table.max(axis=(1, 2), keepdims=True))
     share = np.full(table.shape[1:], 1.0 / table[0].size)
     for _ in range(50):

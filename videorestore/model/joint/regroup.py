@@ -13,7 +13,7 @@ from videorestore.model.gram import group_grams
 from videorestore.model.groups import Array, Group, Indices, Part
 from videorestore.model.joint.objective import Posterior
 from videorestore.model.joint.passes import Pixels
-from videorestore.model.joint.pixels import Classes, basis, choose, find_classes
+from videorestore.model.joint.pixels import Classes, basis, choose, find_classes, likelihood_table, ratio_grid
 
 Block = NDArray[Any]
 Assign = Callable[[Block, slice], tuple[Indices, Array | None]]
@@ -92,17 +92,18 @@ def sort_pixels(
     d = facts.mean.size
     counted = None if facts.complete else seen
     sample, columns = pixels.sample()
-    classes = find_classes(
+    ratio = ratio_grid(posterior.noise_floor)
+    table = likelihood_table(
         sample,
         posterior.kernel,
         x,
         offered,
+        ratio,
         periodic=posterior.periodic,
-        floor=posterior.noise_floor,
-        limit=limit,
         noise=None if noise_var is None else np.full(columns.size, noise_var),
         count=None if counted is None else counted[columns],
     )
+    classes = find_classes(table, offered, ratio, limit)
     bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
     label, phi = np.full(d, -1, dtype=np.intp), np.zeros(d)
     size = max(256, PIECE // x.size)
