@@ -36,6 +36,7 @@ from videorestore.spatial.planes import (
     OPPONENT,
     Basis,
     from_planes,
+    interleaved,
     to_planes,
     variance_from_planes,
     variance_to_planes,
@@ -228,7 +229,7 @@ def _denoise(
     temporal = _TEMPORAL_SHARE if preset.passes else 1.0
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise.codec)
-    parts = with_rest(parts, _last(planes[low:high]), variance[low:high].mean(axis=1), preset.temporal)
+    parts = with_rest(parts, interleaved(planes[low:high]), variance[low:high].mean(axis=1), preset.temporal)
     done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
@@ -284,25 +285,20 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
         forward, backward = _motion(pilot[:, 0], layout.scale)
     chroma, variance = layout.chroma, layout.chroma_variance
     pictures = Pictures(
-        noisy=_last(layout.planes),
-        pilot=_last(pilot),
+        noisy=interleaved(layout.planes),
+        pilot=interleaved(pilot),
         level=layout.variance.mean(axis=1),
         doubt=np.stack([p[1].mean(axis=0) for p in pilots]),
         forward=forward,
         backward=backward,
         coded=coded,
-        chroma=None if chroma is None else _last(chroma),
+        chroma=None if chroma is None else interleaved(chroma),
         chroma_level=None if variance is None else variance.mean(axis=1),
     )
     with pulse.part(0.1 + _FLOW_SHARE, 1.0):
         return in_threads(
             lambda t: along_motion(pictures, t, preset.temporal), range(low, high), counted=True
         )
-
-
-def _last(planes: FloatArray) -> FloatArray:
-    """Planes ``(n, c, h, w)`` as pictures ``(n, h, w, c)``."""
-    return np.ascontiguousarray(np.moveaxis(planes, 1, -1))
 
 
 def _shrunk(along: Along, variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
