@@ -12,6 +12,9 @@ Floats = NDArray[np.float32]
 SHARPNESS = np.float32(-0.6)
 """Slope of the cubic that reads between two columns; -0.5 is Catmull and Rom's, -0.75 OpenCV's."""
 
+TICKS = 32
+"""Steps of a tabulated covariance to a line of the frame."""
+
 
 @kernel
 def cubic(t: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32]:
@@ -68,6 +71,8 @@ def krige(
     values: Floats,
     errors: Floats,
     texture: Floats,
+    rough: NDArray[np.int64],
+    tables: NDArray[np.float64],
     model: NDArray[np.float64],
     parity: int,
     height: int,
@@ -89,15 +94,19 @@ def krige(
         Variance of the error of each field along motion.
     texture : (m, w) float32
         Variogram at distance 2.
-    model : (5,) float64
-        Power of the variogram, sill, white share and reach of the shared error, noise variance.
+    rough : (m, w) int64
+        Which of the ``tables`` holds the variogram's shape.
+    tables : (t + 1, d) float64
+        By distance in steps of 1 / `TICKS` of a line: covariances of unit texture, and last that of the shared error.
+    model : (2,) float64
+        White share of the error, noise variance.
     parity, height : int
         Of the field and its frame: lines beyond the border are copies, and are left out.
     mean, sd : (m, w) float32, written
     """
     sources, width = offsets.shape[0], texture.shape[1]
-    power, sill, white, reach, noise = model[0], model[1], model[2], model[3], model[4]
-    most = 5 + 3 * sources
+    white, noise = model[0], model[1]
+    most, last, far = 5 + 3 * sources, tables.shape[0] - 1, tables.shape[1] - 2
     for y in range(start, stop):
         row = 2 * y + 1 - parity
         factor = np.empty((most, most))
@@ -105,7 +114,7 @@ def krige(
         origin = np.empty(most, np.int64)
         for x in range(width):
             centre = 0.5 * (own[y, x, 1] + own[y, x, 2])
-            scale = float(texture[y, x])
+            scale, shape = float(texture[y, x]), rough[y, x]
             n = 0
             for q in range(4):
                 place[n], value[n], origin[n] = 2 * q - 3, own[y, x, q] - centre, -1
@@ -117,14 +126,18 @@ def krige(
                     origin[n] = j
                     if -0.5 < row + place[n] < height - 0.5:
                         n += 1
-            estimate, variance = float(centre), scale * sill + noise
+            estimate, variance = float(centre), scale * tables[shape, 0] + noise
             for i in range(n):
                 for k in range(i + 1):
-                    apart = abs(place[i] - place[k]) * 0.5
-                    entry = scale * (sill - 0.5 * apart**power)
+                    apart = min(abs(place[i] - place[k]) * TICKS, float(far))
+                    tick = int(apart)
+                    part = apart - tick
+                    entry = scale * (
+                        tables[shape, tick] + part * (tables[shape, tick + 1] - tables[shape, tick])
+                    )
                     if origin[i] == origin[k] and origin[i] >= 0:
                         error = errors[origin[i], y, x]
-                        entry += error * (1.0 - white) * np.exp(-apart / reach)
+                        entry += error * (1.0 - white) * tables[last, tick]
                         if i == k:
                             entry += error * white
                     if i == k:
@@ -135,7 +148,10 @@ def krige(
                         factor[i, i] = np.sqrt(max(entry, 1e-9))
                     else:
                         factor[i, k] = entry / factor[k, k]
-                link = scale * (sill - 0.5 * (abs(place[i]) * 0.5) ** power)
+                apart = min(abs(place[i]) * TICKS, float(far))
+                tick = int(apart)
+                part = apart - tick
+                link = scale * (tables[shape, tick] + part * (tables[shape, tick + 1] - tables[shape, tick]))
                 rest = value[i]
                 for m in range(i):
                     link -= factor[i, m] * towards[m]
