@@ -11,7 +11,7 @@ from videorestore.model.integrated.steps import Data
 
 Array = NDArray[np.float64]
 
-FEW = 8
+FEW = 2
 """Dimensions up to which every principal axis is kept."""
 MOST = 16
 """Axes kept at most; data that need more have positions so sharp that their mode serves."""

@@ -7,7 +7,8 @@ Here every point keeps a posterior over a grid of positions, and the curve is fi
 What is approximated:
 
 - Positions and curve are independent in the posterior (mean field), each exact given the other: positions on
-  a grid, the curve a Gaussian process in closed form. Hyper-parameters maximise the evidence. The covariance
+  a grid, the curve a Gaussian process in closed form. Hyper-parameters maximise the evidence; in the end the
+  curve's length and signal variances are integrated out, too. The covariance
   of the curve is corrected afterwards for what is not known about positions (Louis' identity).
 - Corp(r) acts through the field that all points make together, the saddle point of the repulsion written
   over the Fourier modes of the density of positions (with its Gaussian fluctuations in the evidence). Modes
@@ -20,7 +21,8 @@ What is approximated:
   otherwise, and the curve would stop short of them.
 - With one noise variance for all dimensions, the data are turned to their principal axes, so that each direction
   has its own signal variance and a direction in which the curve is straight stays flat. Of many dimensions only the
-  axes that rise above the noise are kept; the others count as noise. Where positions are sharper than their
+  axes that rise above the noise are kept for the search; what the curve has in the others together is added in the
+  end. Where positions are sharper than their
   spacing the mode serves. Few dimensions may have a noise variance each (not turned), where the evidence asks for it.
 - Noise may follow Student's law: then each point has its own precision, integrated out in the same way.
 """
@@ -34,9 +36,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from videorestore.model.covariance import Kernel
 from videorestore.model.integrated.basis import features, to_s
+from videorestore.model.integrated.hyper import Remainder
 from videorestore.model.integrated.steps import Curve, Data
 
 Array = NDArray[np.float64]
+
+STEP = 1e-5
+"""Of (0, 1), over which the direction of the curve is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,8 @@ class Marginal:
         Root of their joint covariance.
     loading : ndarray (d, a)
         What an axis is in the dimensions of the data.
+    rest : Remainder or None
+        The curve outside the kept axes.
     alpha : float
     phi, noise_var : ndarray (d,)
         Signal and noise variance of each dimension.
@@ -88,6 +96,7 @@ class Marginal:
     weights: Array
     root: Array
     loading: Array
+    rest: Remainder | None
     omega: Array
     curve: Curve
     data: Data
@@ -108,8 +117,10 @@ class Marginal:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Where the curve is held by data: beyond it lies the prior."""
-        return (0.0, 1.0) if self.periodic else (float(self.x.min()), float(self.x.max()))
+        """Where the curve is held by data: beyond it lies the prior. On a point any place is as good."""
+        if self.periodic or np.ptp(self.x) < 1.0 / self.grid.size:
+            return 0.0, 1.0
+        return float(self.x.min()), float(self.x.max())
 
     def features(self, x: Array) -> Array:
         """The curve's features (p, k) at positions ``x`` (p,)."""
@@ -122,19 +133,39 @@ class Marginal:
         values, vectors = np.linalg.eigh(spread @ spread.transpose(0, 2, 1))
         return phi @ self.weights, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
 
+    def across(self, x: Array) -> tuple[Array, Array]:
+        """As :meth:`in_axes`, without the part of the covariance that runs along the mean curve.
+
+        To shift the whole curve along itself is to rename its positions: it says nothing about where on the mean
+        curve a frame belongs.
+        """
+        mean, root = self.in_axes(x)
+        along = (self.features(x + STEP) - self.features(x - STEP)) @ self.weights
+        metric = self.loading.T @ (self.loading / self.noise_var[:, None])
+        weighed = along @ metric
+        share = np.einsum("pa,pab->pb", weighed, root)
+        length = np.maximum(np.einsum("pa,pa->p", weighed, along), 1e-300)
+        return mean, root - along[:, :, None] * (share / length[:, None])[:, None, :]
+
     def predict(self, x: ArrayLike) -> tuple[Array, Array]:
         """Mean and sd (p, d) of the curve at positions ``x`` (p,)."""
-        mean, root = self.in_axes(np.asarray(x, dtype=np.float64).reshape(-1))
-        sd = np.empty((mean.shape[0], self.mean.size))
-        for i in range(mean.shape[0]):
-            sd[i] = np.sqrt(np.square(self.loading @ root[i]).sum(axis=1))
-        return mean @ self.loading.T + self.mean, sd
+        at = np.asarray(x, dtype=np.float64).reshape(-1)
+        inside, root = self.in_axes(at)
+        mean = inside @ self.loading.T + self.mean
+        variance = np.stack([np.square(self.loading @ one).sum(axis=1) for one in root])
+        if self.rest is not None:
+            phi = self.features(at)
+            mean += phi @ self.rest.weights
+            variance += self.rest.variance(phi)
+        return mean, np.sqrt(variance)
 
     def sample(self, x: ArrayLike, rng: np.random.Generator, noise: bool = True) -> Array:
         """One draw (p, d) from the posterior predictive at ``x`` (p,), jointly over x."""
         phi = self.features(np.asarray(x, dtype=np.float64).reshape(-1))
         drawn = self.weights + self.root @ rng.standard_normal(self.root.shape[2])
         out = phi @ drawn @ self.loading.T + self.mean
+        if self.rest is not None:
+            out = out + self.rest.draw(phi, rng)
         if noise:
             sd = np.sqrt(self.noise_var)
             if self.freedom is not None:

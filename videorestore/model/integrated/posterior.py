@@ -200,7 +200,7 @@ class MarginalPlacement(Placement):
         """
         seen: _Seen = self.seen  # type: ignore[assignment]
         marginal: Marginal = self.posterior.marginal  # type: ignore[attr-defined]
-        at, root = marginal.in_axes(x)
+        at, root = marginal.across(x)
         pulled = at @ seen.gram
         square = np.maximum(seen.norm + np.einsum("ma,ma->m", pulled - 2.0 * seen.line, at), 0.0)
         score = np.einsum("mab,ma->mb", root, seen.line - pulled)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.model.integrated.axes import Frame
 from videorestore.model.integrated.basis import Basis, to_x
+from videorestore.model.integrated.hyper import integrated, remainder
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.steps import Curve, Data
 
@@ -71,6 +72,7 @@ def modes(q: Array, s: Array, periodic: bool) -> Array:
 def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
     """The posterior at the end of a search, in the dimensions of the data."""
     loading = frame.axes
+    state = replace(state, curve=integrated(state.data, state.basis, state.q, state.curve))
     basis, curve, q = state.basis, state.curve, state.q
     x = to_x(modes(q, basis.s, basis.periodic), basis.crowded)
     at = to_x(basis.s, basis.crowded)
@@ -86,6 +88,7 @@ def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
         weights=curve.mean,
         root=louis_root(state),
         loading=loading,
+        rest=remainder(state.data, basis, q, curve, frame.points, loading),
         omega=basis.omega[curve.keep],
         curve=curve,
         data=state.data,

@@ -105,7 +105,8 @@ def moments(data: Data, basis: Basis, q: Array) -> Moments:
         norm=data.weight @ np.square(data.y),
         count=data.seen.sum(axis=0),
         rest=float(data.weight @ data.rest),
-        rest_count=float(data.rest_size * data.y.shape[0]),
+        # The mean and the axes were fitted to the same points: so much noise is not left in the rest.
+        rest_count=float(data.rest_size * max(data.y.shape[0] - data.y.shape[1] - 1, 1)),
     )
 
 

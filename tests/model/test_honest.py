@@ -1,0 +1,73 @@
+"""Whether sds hold what they say, on planted curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from videorestore.model import ElectroGP
+
+
+def _harmonics(d: int, noise: float, seed: int, n: int = 100) -> tuple[ElectroGP, np.ndarray, np.ndarray]:
+    """A fit to a random smooth curve in ``d`` dimensions, clean frames on it, and where they are placed."""
+    rng = np.random.default_rng(seed)
+    weights, omega, shift = rng.normal(size=(200, d)), rng.normal(size=200) / 0.15, rng.uniform(0, 6.28, 200)
+
+    def clean(u: np.ndarray) -> np.ndarray:
+        return np.sqrt(0.01) * np.cos(u[:, None] * omega + shift) @ weights
+
+    u = rng.uniform(size=n)
+    model = ElectroGP().fit(clean(u) + noise * rng.normal(size=(n, d)))
+    truth = clean(np.linspace(*np.quantile(u, [0.02, 0.98]), 100))
+    return model, truth, np.array([p.mode() for p in model.place(truth)])
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[ElectroGP, np.ndarray, np.ndarray]:
+    return _harmonics(50, 0.5, 2)
+
+
+def test_the_curve_outside_the_kept_axes_has_an_sd(many):
+    model, truth, x = many
+    assert model.marginal_.rest is not None
+    mean, sd = model.inverse_transform(x, return_std=True)
+    assert 0.88 < (np.abs(mean - truth) <= 1.96 * sd).mean() < 0.98
+
+
+def test_noise_counts_what_the_axes_took_away(many):
+    assert many[0].noise_var_[0] == pytest.approx(0.25, rel=0.03)
+
+
+def test_draws_scatter_by_the_sd_of_the_curve(many):
+    model, _, x = many
+    draws = np.stack([model.sample(x[40:42], random_state=k, noise=False) for k in range(300)])
+    mean, sd = model.inverse_transform(x[40:42], return_std=True)
+    assert np.sqrt(draws.var(axis=0).mean() / np.square(sd).mean()) == pytest.approx(1.0, abs=0.05)
+    assert np.abs(draws.mean(axis=0) - mean).max() < 6 * sd.max() / np.sqrt(300)
+
+
+def test_a_weak_direction_has_an_sd():
+    model, truth, x = _harmonics(8, 0.2, 1)
+    mean, sd = model.inverse_transform(x, return_std=True)
+    off = (truth - mean) @ model.marginal_.loading
+    assert np.square((truth - mean) / sd).mean() < 2.0, np.square(off).mean(axis=0)
+
+
+def test_a_shift_along_the_curve_does_not_blur_a_placement(many):
+    marginal = many[0].marginal_
+    h = 1e-5
+    at = marginal.x[:1]
+    along = (marginal.features(at + h) - marginal.features(at - h))[0] @ marginal.weights
+    # A weight vector whose curve at that place moves along it: as uncertain as can be.
+    feature = marginal.features(at)[0]
+    move = np.outer(feature / (feature @ feature), along)
+    wide = replace(marginal, root=np.concatenate([marginal.root, 100.0 * move[:, :, None]], axis=2))
+    ours, other = marginal.across(at)[1][0], wide.across(at)[1][0]
+    np.testing.assert_allclose(other @ other.T, ours @ ours.T, atol=1e-6 * np.square(ours).max())
+
+
+def test_on_a_point_every_place_is_as_good(many):
+    marginal = many[0].marginal_
+    assert replace(marginal, x=np.full(marginal.x.size, 0.5)).span == (0.0, 1.0)
