@@ -26,7 +26,7 @@ def to_planes(image: FloatArray, *, basis: Basis | None = OPPONENT) -> FloatArra
 
 def from_planes(planes: FloatArray, *, basis: Basis | None = OPPONENT) -> FloatArray:
     """Inverse of :func:`to_planes`."""
-    return _mixed(interleaved(planes), None if basis is None else np.linalg.inv(basis))
+    return _mixed(interleaved(planes), None if basis is None else np.linalg.inv(basis).astype(np.float64))
 
 
 def variance_to_planes(variance: FloatArray, *, basis: Basis | None = OPPONENT) -> FloatArray:
