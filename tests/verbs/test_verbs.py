@@ -205,3 +205,31 @@ def test_every_step_of_restore_can_be_switched_off(clip):
     assert any("deflicker" in step for step in vr.restore(lit, model="motion", **off).record["plan"])
     still = vr.restore(lit, model="motion", deflicker="off", **off)
     assert np.array_equal(still.clip.frames, lit) and set(origins(still)) == {"kept"}
+
+
+def test_masks_that_are_written_mend_the_same_again(clip, tmp_path):
+    dirty = clip.copy()
+    for k in (3, 7, 8):
+        dirty[k, 20:26, 10 + 3 * k : 16 + 3 * k] = 255
+    mask = np.zeros(clip.shape[:3], bool)
+    mask[5, 10:14, 30:40] = True
+    first = vr.inpaint(dirty, tmp_path / "a.npy", mask=mask, write_mask=tmp_path / "mask.npy")
+    written = np.load(tmp_path / "mask.npy")
+    assert written.shape[:3] == mask.shape and np.array_equal(np.squeeze(written) > 0, mask)
+    assert [f["origin"] for f in first.record["frames"]].count("mended") == 1
+    # What is found by itself can be looked at, edited and given back: pixel for pixel the same.
+    vr.inpaint(dirty, tmp_path / "b.npy", mask="auto", write_mask=tmp_path / "found.mkv")
+    vr.inpaint(dirty, tmp_path / "c.npy", mask=tmp_path / "found.mkv")
+    assert np.asarray(vr.read(tmp_path / "found.mkv").frames).any()
+    assert np.array_equal(np.load(tmp_path / "b.npy"), np.load(tmp_path / "c.npy"))
+    vr.inpaint(dirty, tmp_path / "d.npy", write_mask=f"{tmp_path}/masks/", mask="auto", range="2:9")
+    assert len(list((tmp_path / "masks").iterdir())) == 7
+    with pytest.raises(vr.OutputExistsError):
+        vr.inpaint(dirty, tmp_path / "e.npy", mask=mask, write_mask=tmp_path / "mask.npy")
+
+
+def test_files_beside_an_output_need_one(clip, tmp_path):
+    for name in ("sd", "report", "write_mask"):
+        with pytest.raises(vr.InputError, match=f"^{name} is written beside an output"):
+            vr.inpaint(clip, mask="auto", **{name: str(tmp_path / "x.html")})
+    assert not list(tmp_path.iterdir())

@@ -105,7 +105,7 @@ class Delivery:
         spots = window.spots[place] if window.spots else ()
         return Made(
             frame=timed(frame, slot), origin=origin, source=slot.source, x=x, sd_map=sd, deflickered=lit,
-            damage=spots,
+            damage=spots, mask=mask if mended else None,
         )  # fmt: skip
 
     def _with_grain(

@@ -155,6 +155,12 @@ def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterato
             sd = np.empty((like.height, like.width, max(m.shape[2] for m in maps)), np.float32)
             for parity, found in enumerate(maps):
                 sd[parity::2] = found[: sd[parity::2].shape[0]]
+        mask = None
+        if top.mask is not None or bottom.mask is not None:
+            mask = np.zeros((like.height, like.width), np.bool_)
+            for parity, made in enumerate((top, bottom)):
+                if made.mask is not None:
+                    mask[parity::2] = made.mask[: mask[parity::2].shape[0]]
         damage = tuple(
             (kind, (x, 2 * y + parity, w, 2 * h - 1), probability)
             for parity, made in enumerate((top, bottom))
@@ -166,6 +172,7 @@ def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterato
             origin=changed,
             sd_map=sd,
             damage=damage,
+            mask=mask,
             notes=tuple(dict.fromkeys((*top.notes, *bottom.notes))),
             doubtful=top.doubtful or bottom.doubtful,
         )

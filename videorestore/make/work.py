@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from videorestore.clip import FloatArray, Frame
+from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.cost import COPYING
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
@@ -92,6 +92,8 @@ class Made:
         The brightness of the whole frame was brought back to its smooth course.
     damage : tuple of (kind, (x, y, width, height), probability)
         What was found on this frame and mended.
+    mask : ndarray of bool or None, shape (height, width)
+        Pixels of the source frame that were mended.
     notes : tuple of str
         What a reader of the record should know ("cut: the nearer frame is repeated").
     doubtful : bool
@@ -105,6 +107,7 @@ class Made:
     sd_map: FloatArray | None = None
     deflickered: bool = False
     damage: tuple[tuple[str, tuple[int, int, int, int], float], ...] = ()
+    mask: Mask | None = None
     notes: tuple[str, ...] = ()
     doubtful: bool = False
 

@@ -174,6 +174,19 @@ class Telling:
     traceback: bool = option(False, Flag(), "show where an error came from", group="telling")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mending(Common):
+    """What verbs take besides that regenerate pixels."""
+
+    write_mask: str | None = option(
+        None,
+        File(metavar="FILE"),
+        "also write where pixels were mended, white on black, a picture for each frame: edit it and give it to inpaint --mask",
+        group="output",
+        path="written",
+    )
+
+
 def noise_options() -> tuple[Any, Any, Any]:
     """How much noise there is, and how much of it goes: ``sigma``, ``strength``, ``keep_grain``."""
     return (

@@ -7,7 +7,16 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.errors import InputError
-from videorestore.request.common import STRENGTH, Common, Opening, Quality, Reading, Switch, noise_options
+from videorestore.request.common import (
+    STRENGTH,
+    Common,
+    Mending,
+    Opening,
+    Quality,
+    Reading,
+    Switch,
+    noise_options,
+)
 from videorestore.request.declare import TABLE, option, verb
 from videorestore.request.kinds import (
     File,
@@ -40,7 +49,7 @@ _STEP = words("auto", "off")
     ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreOptions(Common):
+class RestoreOptions(Mending):
     """Each step can be switched; ``factor`` or ``fps`` also raises the frame rate."""
 
     denoise: Switch = option(
@@ -184,7 +193,7 @@ class FillOptions(Common):
     ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InpaintOptions(Common):
+class InpaintOptions(Mending):
     """``mask`` is a path, "auto", or None where NaN marks the missing pixels; ``loose`` is a folder."""
 
     mask: Any = option(

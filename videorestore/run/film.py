@@ -17,10 +17,12 @@ from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.plan.look import helped_by
 from videorestore.request import Common
+from videorestore.request.common import Mending
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
 from videorestore.run.coded import name_recoded, unchanged
 from videorestore.run.identity import describe, input_prints
+from videorestore.run.maskmaps import check_masks, join_masks
 from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
 from videorestore.run.outcome import Outcome, builder_for, doubts, findings_of, opened_source, sink_options_of
 from videorestore.run.page import write_page
@@ -106,6 +108,8 @@ def _check(job: Job, opened: Source) -> None:
     encoding_for(job.output, shape, job.sink)
     if options.sd is not None:
         check_sd(options.sd, shape, job.sink, None if options.dry_run else job.source)
+    if (masks := _mask_name(options)) is not None:
+        check_masks(masks, shape, job.sink, None if options.dry_run else job.source)
     if options.cluster is not None:
         cluster.check_cluster(options.cluster)
 
@@ -148,11 +152,17 @@ def _assignment(job: Job, work: Work) -> piecework.Assignment:
         output=job.output,
         sink=job.sink,
         sd=options.sd is not None,
+        masks=_mask_name(options) is not None,
         previews=options.report is not None,
         stream=options.stream,
         fps=options.input_fps,
         mask=work.mask_file,
     )
+
+
+def _mask_name(options: Common) -> str | None:
+    """Where masks of what was mended go, of a verb that mends."""
+    return options.write_mask if isinstance(options, Mending) else None
 
 
 def _joined(job: Job, work: Work, folder: WorkFolder, facts: Any, count: int) -> Outcome:
@@ -170,6 +180,8 @@ def _joined(job: Job, work: Work, folder: WorkFolder, facts: Any, count: int) ->
         join_sd(
             [folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, sink_options, open_sink
         )
+    if (masks := _mask_name(options)) is not None:
+        join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, sink_options, open_sink)
     try:
         lost, remarks = join_segments(
             [str(folder.segment(p.index)) for p in work.pieces],

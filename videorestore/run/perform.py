@@ -17,7 +17,7 @@ from videorestore.errors import InputError
 from videorestore.make.work import Progress, silent
 from videorestore.media import SinkOptions, check_output, write
 from videorestore.request import Common
-from videorestore.request.declare import paths
+from videorestore.request.declare import declared, paths
 from videorestore.run import memory, piecework, workers
 from videorestore.run.film import Job, Plan, run_on_file
 from videorestore.run.needs import share, tight
@@ -64,6 +64,7 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
             memory.holding_freed(not tight(options)),
         ):
             if output is None:
+                _check_files(options)
                 outcome = _in_memory(verb, plan, source, options, progress, started)
             elif not isinstance(source, str):
                 outcome = _array_to_file(verb, plan, source, output, options, progress, started)
@@ -83,6 +84,15 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
         if watch.peak and not (output and getattr(options, "report", None)):
             outcome.record["peak_memory_mb"] = round(watch.peak / 1e6)
     return outcome
+
+
+def _check_files(options: Common) -> None:
+    """Refuse files beside an OUTPUT that is not there: the result in memory has its own sd and record."""
+    for name, _ in paths(options, "written"):
+        flag = declared(options)[name].flags[-1]
+        raise InputError(
+            f"{flag} is written beside an OUTPUT, got none; name an OUTPUT, or leave {flag} out."
+        )
 
 
 def _in_memory(

@@ -51,6 +51,7 @@ class Assignment:
     output: str
     sink: SinkOptions
     sd: bool = False
+    masks: bool = False
     previews: bool = False
     stream: int | None = None
     fps: Fraction | None = None
@@ -118,6 +119,7 @@ class _Collector:
     stride: int
     want_previews: bool
     sds: ArrayFile | None = None
+    masks: dict[str, Samples] = field(default_factory=dict)
     fresh: int = 0
     facts: list[dict[str, Any]] = field(default_factory=list)
     previews: dict[str, Samples] = field(default_factory=dict)
@@ -136,6 +138,8 @@ class _Collector:
             self.facts.append(note_of(made, index))
             if self.sds is not None:
                 self.sds.append(sd_picture(made))
+            if made.mask is not None:
+                self.masks[str(made.source)] = np.packbits(made.mask, axis=-1)
             if self.want_previews and self._shown(index, made):
                 whole = eight_bit(made.frame)
                 corner = corner_of(made)
@@ -236,6 +240,8 @@ def _store_piece(
         write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
     if sds is not None:
         sds.finish()
+    if assignment.masks:
+        folder.save_masks(piece.index, collector.masks)
     if assignment.previews:
         _add_befores(collector, source)
         folder.save_previews(piece.index, collector.previews)

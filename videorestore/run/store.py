@@ -202,6 +202,10 @@ class WorkFolder:
         """Posterior sd of a piece's frames."""
         return self.path / f"{index:06d}.sd.npy"
 
+    def masks_path(self, index: int) -> Path:
+        """Where pixels of a piece's frames were mended."""
+        return self.path / f"{index:06d}.masks.npz"
+
     def previews_path(self, index: int) -> Path:
         """Small pictures of a piece for the page."""
         return self.path / f"{index:06d}.npz"
@@ -254,7 +258,7 @@ class WorkFolder:
         """All that a piece may consist of, but for its facts."""
         segment = self.segment(index)
         times = segment.with_name(segment.name + ".times")
-        return segment, times, self.sd_path(index), self.previews_path(index)
+        return segment, times, self.sd_path(index), self.masks_path(index), self.previews_path(index)
 
     def load_facts(self, index: int) -> list[dict[str, Any]]:
         """What a piece says of its frames."""
@@ -262,10 +266,17 @@ class WorkFolder:
 
     def save_previews(self, index: int, previews: dict[str, np.ndarray]) -> None:
         """Keep the small pictures of a piece."""
-        part = self.previews_path(index).with_suffix(".part.npz")
+        self._save_arrays(self.previews_path(index), previews)
+
+    def save_masks(self, index: int, masks: dict[str, np.ndarray]) -> None:
+        """Keep the packed masks of a piece by the numbers of their source frames."""
+        self._save_arrays(self.masks_path(index), masks)
+
+    def _save_arrays(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+        part = path.with_suffix(".part.npz")
         try:
-            np.savez(part, **previews)  # type: ignore[arg-type]
-            os.replace(part, self.previews_path(index))
+            np.savez(part, **arrays)  # type: ignore[arg-type]
+            os.replace(part, path)
         except OSError as error:
             raise no_room(error) from error
 

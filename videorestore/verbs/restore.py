@@ -173,6 +173,11 @@ def of_fields(
         raise InputError(
             "a higher frame rate needs whole pictures, found interlaced video; run videorestore deinterlace first."
         )
+    if options.write_mask is not None and options.deinterlace != "off":
+        raise InputError(
+            "masks belong to frames as they are in the file, and those of interlaced video are taken apart; "
+            "leave out --write-mask, or give --deinterlace off."
+        )
     view = FieldView(source, 0)
     inner = plan(view, options, budget, progress)
     if isinstance(inner, Restoration) and len(inner.steps.slots) != found.stop - found.start:
