@@ -1,10 +1,14 @@
+import cv2
 import numpy as np
 import pytest
 
 from tests.detect.test_survey import glide
+from videorestore.detect._kernels import best_place, beyond
 from videorestore.detect.damage import find_damage
 from videorestore.detect.lines import find_lines
+from videorestore.detect.sight import LARGEST, Sight, reduction
 from videorestore.errors import InputError
+from videorestore.make.spool import Spool
 
 
 def clip(n=7, **options):
@@ -132,3 +136,66 @@ def test_a_moving_texture_of_narrow_things_has_no_lines():
     texture = np.random.default_rng(4).integers(0, 256, (120, 200)).astype(np.float32)
     frames = np.stack([np.roll(texture, 3 * k, axis=1)[..., None] for k in range(7)])
     assert all(place.kind != "line" for place in find_damage(frames, least=4.5, strict=True)[1])
+
+
+def large(frames, factor):
+    """Frames whose reduced ones are these."""
+    return np.stack(
+        [cv2.resize(f, None, fx=factor, fy=factor, interpolation=cv2.INTER_CUBIC) for f in frames]
+    )
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_in_large_frames_damage_is_sought_in_reduced_ones_and_masked_in_full(factor, tmp_path):
+    mask = planted(clip(), 90)[1]
+    whole = large(clip(), factor)
+    masks = np.repeat(np.repeat(mask, factor, axis=1), factor, axis=2)
+    high = whole[3].mean(axis=2) > 128
+    whole[3][masks[3] & high] -= 90
+    whole[3][masks[3] & ~high] += 90
+    whole = np.ascontiguousarray(whole[:, :-1, :-1])  # blocks at the border are cut
+    masks = masks[:, :-1, :-1]
+    found, damage = find_damage(whole, factor=factor)
+    hit = (found & masks).sum()
+    assert 2 * hit / (found.sum() + masks.sum()) > 0.85
+    for one in damage:
+        x, y, width, height = one.box
+        assert found[one.frame, y : y + height, x : x + width].any()
+        assert x + width <= whole.shape[2] and y + height <= whole.shape[1]
+    spool = Spool(str(tmp_path), whole.shape)
+    spool[:] = whole
+    np.testing.assert_array_equal(find_damage(spool, factor=factor)[0], found)
+
+
+def test_large_frames_are_reduced_to_what_is_looked_at():
+    assert reduction(576, 720) == 1 and reduction(720, 1280) == 2 and reduction(1080, 1920) == 3
+    for height, width in ((721, 1283), (2160, 4096)):
+        factor = reduction(height, width)
+        assert height * width / factor**2 <= LARGEST < height * width / (factor - 1) ** 2
+        sight = Sight(np.zeros((3, height, width, 1), np.uint8), 0.0)
+        assert sight.frames.shape == (3, -(-height // factor), -(-width // factor), 1)
+
+
+def test_the_best_place_is_that_of_a_template():
+    rng = np.random.default_rng(1)
+    picture = cv2.GaussianBlur(rng.uniform(0, 255, (40, 50, 3)), (0, 0), 2).astype(np.float32)
+    inside = rng.uniform(size=(7, 9)) < 0.6
+    patch = picture[20:27, 31:40] + rng.normal(0, 1, (7, 9, 3)).astype(np.float32)
+    places = np.argwhere(inside)
+    weight = np.repeat(inside[..., None], 3, axis=2).astype(np.float32)
+    misfit = cv2.matchTemplate(picture, patch, cv2.TM_SQDIFF, mask=weight)
+    span = misfit.shape
+    assert best_place(patch[inside], places, picture, *span, 1e9) == (20, 31)
+    assert np.unravel_index(misfit.argmin(), span) == (20, 31)
+    assert best_place(patch[inside], places, picture, *span, 0.9 * float(misfit.min())) == (-1, -1)
+
+
+def test_what_leaves_a_range():
+    rng = np.random.default_rng(2)
+    frame, one, two = rng.uniform(0, 255, (3, 6, 7, 3)).astype(np.float32)
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    out = np.empty((6, 7), np.float32)
+    beyond(frame, low, high, out)
+    np.testing.assert_allclose(
+        out, np.maximum(np.maximum(frame - high, low - frame), 0).max(axis=2), rtol=1e-6
+    )

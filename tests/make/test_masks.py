@@ -58,29 +58,3 @@ def test_something_must_be_left(tmp_path):
         cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((HEIGHT, WIDTH), 255, np.uint8))
     with pytest.raises(InputError, match="everything is masked"):
         load(str(tmp_path), (0, 3), 3)
-
-
-def test_frames_on_disk_are_searched_in_strips(tmp_path):
-    from videorestore.detect.damage import Damage
-    from videorestore.make.masks import STRIP, searched
-    from videorestore.make.spool import Spool
-
-    frames = np.zeros((3, 20, 3 * STRIP - 40, 1), np.float32)
-    spots = [(0, 5, 10), (1, 2, STRIP - 4), (1, 9, STRIP + 30), (2, 7, 3 * STRIP - 60)]
-    for k, y, x in spots:
-        frames[k, y : y + 6, x : x + 9] = 200
-
-    def bright(part):
-        masks = part[..., 0] > 100
-        found = []
-        for k, mask in enumerate(masks):
-            for x, y, w, h, _ in cv2.connectedComponentsWithStats(mask.astype(np.uint8))[2][1:]:
-                found.append(Damage(frame=k, kind="dust", box=(x, y, w, h)))
-        return masks, found
-
-    spool = Spool(str(tmp_path), frames.shape)
-    spool[:] = frames
-    whole, strips = searched(bright, frames), searched(bright, spool)
-    assert np.array_equal(whole.masks, strips.masks)
-    assert [len(s) for s in whole.spots] == [1, 2, 1]
-    assert strips.spots == whole.spots

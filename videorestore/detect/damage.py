@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.lines import find_lines
-from videorestore.detect.spikes import Seen, changes, find_spikes
+from videorestore.detect.sight import Sight
+from videorestore.detect.spikes import NEAR, Places, Seen, enlarged, find_spikes
 from videorestore.detect.verdict import GAIN, motion_ranks, place_odds, recurrence_odds
 from videorestore.errors import InputError
 
 REACH = 6
 """Frames on either side that the verdict on a frame depends on."""
 
-_NEAR = 4  # of them the spots of a frame depend on
-_AGAIN = REACH - _NEAR  # frames within which a thing that moves is seen again
+_AGAIN = REACH - NEAR  # frames within which a thing that moves is seen again
 
 LEAST = 1.0
 LINE = 6.0
@@ -66,19 +65,20 @@ class Damage:
 
 
 def find_damage(
-    frames: FloatArray,
+    frames: Any,
     *,
     noise_sd: float = 0.0,
     start: int = 0,
     stop: int | None = None,
     least: float = LEAST,
     strict: bool = False,
+    factor: int | None = None,
 ) -> tuple[Mask, list[Damage]]:
     """Find dust, blotches, scratches, lines and dropouts.
 
     Parameters
     ----------
-    frames : ndarray, shape (n, height, width, channels)
+    frames : ndarray, shape (n, height, width, channels), or the like on disk
         One shot on the 0..255 scale. At least 3 frames, or nothing is found.
     noise_sd : float
         Standard deviation of the noise; thresholds rise with it.
@@ -89,6 +89,8 @@ def find_damage(
     strict : bool
         Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, and
         what stands out as much in frame after frame is the film's own.
+    factor : int, optional
+        By which the frames are reduced for the search; see `sight.reduction`.
 
     Returns
     -------
@@ -107,45 +109,51 @@ def find_damage(
         )
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
-    spots = list(_weighed(frames, noise_sd, start, stop, least, strict))
+    spots = list(_weighed(Sight(frames, noise_sd, factor), start, stop, least, strict))
     struck = {spot.place.frame for spot, _ in spots if spot.place.kind != "line"}
     common = strict and len(struck) > max(2, _RARE * (stop - start))
     for spot, acquitted in spots:
         if not acquitted and (spot.place.kind == "line" or not common):
-            masks[spot.place.frame - start][spot.rows, spot.columns] = True
-            damage.append(spot.place)
+            rows, columns = spot.large
+            masks[spot.place.frame - start][rows, columns] = True
+            damage.append(replace(spot.place, box=_box(rows, columns)))
     return masks, damage
 
 
-def weigh_spots(frames: FloatArray, *, noise_sd: float = 0.0) -> list[tuple[int, float]]:
+def weigh_spots(
+    frames: FloatArray, *, noise_sd: float = 0.0, factor: int | None = None
+) -> list[tuple[int, float]]:
     """Spots of a shot that may be damage: frame, and log likelihood of damage against a thing; see `verdict.film_odds`."""
-    spots = _seen(frames, noise_sd, 0, len(frames), LEAST)
+    spots = _seen(Sight(frames, noise_sd, factor), 0, len(frames), LEAST)
     return [(k, spot.support) for k in spots for spot in spots[k] if spot.place.kind != "line"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spot:
     place: Damage
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    rows: Places
+    columns: Places
+    large: tuple[Places, Places]  # its pixels in the whole frame
     again: bool = False  # its like is seen near by within a few frames
     support: float = 0.0  # log likelihood of damage by that, and by its place
     alike: tuple[Seen, ...] = ()  # what differs in the same way in the next frames
 
 
-def _seen(frames: FloatArray, noise_sd: float, start: int, stop: int, least: float) -> dict[int, list[_Spot]]:
+def _seen(sight: Sight, start: int, stop: int, least: float) -> dict[int, list[_Spot]]:
     """The spots of each frame from ``start`` to ``stop`` that have these odds by themselves, with what else speaks."""
-    low, high = max(0, start - _AGAIN), min(len(frames), stop + _AGAIN)
-    steps, ranks = changes(frames), motion_ranks(frames)
+    low, high = max(0, start - _AGAIN), min(len(sight.frames), stop + _AGAIN)
+    ranks = motion_ranks(sight.frames)
     spots: dict[int, list[_Spot]] = {}
     seen: dict[int, list[Seen]] = {}
     for k in pulse.counted(range(low, high)):
-        spots[k], seen[k] = _spots(frames, k, noise_sd, least, steps)
+        spots[k], seen[k] = _spots(sight, k, least)
+        sight.forget(k + 1 - NEAR)
+    steps = {k: np.array([s.step for s in seen[k]]) for k in seen}
 
     def supported(spot: _Spot, k: int) -> _Spot:
         own = _own(spot, seen[k])
         alike = {
-            j: [o for o in seen[j] if own is None or _same(own, o)]
+            j: [o for o, same in zip(seen[j], _same(own, steps[j])) if same]
             for j in range(max(low, k - _AGAIN), min(high, k + _AGAIN + 1))
             if j != k
         }
@@ -157,15 +165,13 @@ def _seen(frames: FloatArray, noise_sd: float, start: int, stop: int, least: flo
     return {k: [supported(spot, k) for spot in spots[k]] for k in range(start, stop)}
 
 
-def _weighed(
-    frames: FloatArray, noise_sd: float, start: int, stop: int, least: float, strict: bool
-) -> Iterator[tuple[_Spot, bool]]:
+def _weighed(sight: Sight, start: int, stop: int, least: float, strict: bool) -> Iterator[tuple[_Spot, bool]]:
     """Every spot of the frames from ``start`` to ``stop`` that reaches the odds, and whether it is acquitted all the same.
 
     What is large and beside its like in the next frame is a thing; where damage is rare, so is all that is seen again.
     """
-    found = _seen(frames, noise_sd, max(0, start - 1), min(len(frames), stop + 1), least - GAIN)
-    far = _FAR * max(frames.shape[1:3])
+    found = _seen(sight, max(0, start - 1), min(len(sight.frames), stop + 1), least - GAIN)
+    far = _FAR * max(sight.frames.shape[1:3])
     for k in range(start, stop):
         for spot in found[k]:
             if spot.place.kind == "line":
@@ -198,25 +204,40 @@ def _own(spot: _Spot, seen: list[Seen]) -> Seen | None:
     return max(inside, key=lambda s: s.area, default=None)
 
 
-def _same(one: Seen, two: Seen) -> bool:
-    """Whether two things differ from what is behind them in the same way."""
-    product = float((one.step * two.step).sum())
-    return product > 0.5 * max(float((one.step**2).sum()), float((two.step**2).sum()))
+def _same(one: Seen | None, steps: FloatArray) -> Mask:
+    """Which of some ``steps`` (n, channels) differ from what is behind them in the same way as a thing; all, if there is none."""
+    if one is None or not len(steps):
+        return np.ones(len(steps), np.bool_)
+    largest = np.maximum((one.step**2).sum(), (steps**2).sum(axis=1))
+    return np.asarray(steps @ one.step > 0.5 * largest)
 
 
-def _spots(
-    frames: FloatArray, k: int, noise_sd: float, least: float, steps: list[float]
-) -> tuple[list[_Spot], list[Seen]]:
+def _spots(sight: Sight, k: int, least: float) -> tuple[list[_Spot], list[Seen]]:
     """Spots of frame k, and all that stands out there."""
-    first, last = max(0, k - _NEAR), min(len(frames), k + _NEAR + 1)
-    near = frames[first:last]
-    odds, seen = find_spikes(near, k - first, noise_sd, least, steps[first : last - 1])
-    spikes = odds > least
-    if spikes.mean() > _WHOLE:
-        return [], seen
-    lines = find_lines(near, k - first, noise_sd)
-    spots = _places(spikes & ~lines, k, odds, None)
-    return spots + _places(lines, k, np.full_like(odds, LINE), "line"), seen
+    spikes = find_spikes(sight, k, least)
+    marked = spikes.odds > least
+    if marked.mean() > _WHOLE:
+        return [], spikes.seen
+    lines = [
+        _spot(k, part[0] // sight.factor, part[1] // sight.factor, part, LINE, "line")
+        for part in _parts(find_lines(sight.whole, k, sight.whole_noise_sd))
+    ]
+    for line in lines:
+        marked[line.rows, line.columns] = False
+    spots = [
+        _spot(k, *part, enlarged(sight, k, spikes, *part), float(spikes.odds[part].max()))
+        for part in _parts(marked)
+    ]
+    return spots + lines, spikes.seen
+
+
+def _spot(
+    k: int, rows: Places, columns: Places, large: tuple[Places, Places], odds: float, kind: Kind | None = None
+) -> _Spot:
+    x, y, width, height = _box(rows, columns)
+    named = kind or _kind(width, height, len(rows))
+    place = Damage(frame=k, kind=named, box=(x, y, width, height), odds=round(odds, 2))
+    return _Spot(place, rows, columns, large)
 
 
 def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> bool:
@@ -243,21 +264,24 @@ def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> 
     return False
 
 
-def _places(mask: Mask, frame: int, odds: FloatArray, kind: Kind | None) -> list[_Spot]:
+def _parts(mask: Mask) -> Iterator[tuple[Places, Places]]:
+    """Rows and columns of the pixels of every part of a mask, from top to bottom; parts touch nearly."""
     if not mask.any():
-        return []
+        return
     joined = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8))
-    count, labels = cv2.connectedComponents(joined, connectivity=8)
-    spots = []
-    for label in range(1, count):
-        rows, columns = np.nonzero((labels == label) & mask)
-        x, y = int(columns.min()), int(rows.min())
-        width, height = int(columns.max()) - x + 1, int(rows.max()) - y + 1
-        named = kind or _kind(width, height, len(rows))
-        sure = round(float(odds[rows, columns].max()), 2)
-        place = Damage(frame=frame, kind=named, box=(x, y, width, height), odds=sure)
-        spots.append(_Spot(place, rows, columns))
-    return sorted(spots, key=lambda spot: (spot.place.box[1], spot.place.box[0]))
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
+    for label, (x, y, width, height) in sorted(
+        enumerate(boxes[1:, :4].tolist(), 1), key=lambda b: b[1][1::-1]
+    ):
+        part = slice(y, y + height), slice(x, x + width)
+        rows, columns = np.nonzero((labels[part] == label) & mask[part])
+        yield rows + y, columns + x
+
+
+def _box(rows: Places, columns: Places) -> tuple[int, int, int, int]:
+    """x, y, width and height of pixels."""
+    x, y = int(columns.min()), int(rows.min())
+    return x, y, int(columns.max()) - x + 1, int(rows.max()) - y + 1
 
 
 def _kind(width: int, height: int, area: int) -> Kind:

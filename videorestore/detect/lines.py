@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +17,12 @@ _LEAST = 5.0  # contrast in levels
 _OUT = 3.0  # times the usual contrast of narrow things, by which a line stands out
 _SHARE = 0.84  # of the bands show the line
 _STILL = 0.4  # pixels per frame: what moves less cannot be told from the picture
+_ROWS = 4  # of which one is made: a line runs through all of them
 _DRIFT = 2  # pixels by which a line may wander from frame to frame
 
 
-def find_lines(frames: FloatArray, k: int, noise_sd: float) -> Mask:
-    """Persistent vertical lines ``(height, width)`` of frame k of ``(n, height, width, channels)``.
+def find_lines(frames: Any, k: int, noise_sd: float) -> Mask:
+    """Persistent vertical lines ``(height, width)`` of frame k of ``(n, height, width, channels)``, in memory or on disk.
 
     A line counts if it runs (almost) through the whole height, is seen at the same place in both neighbouring
     frames, and the picture moves sideways against it. Where nothing moves, it cannot be told from a pole.
@@ -63,19 +66,21 @@ def find_lines(frames: FloatArray, k: int, noise_sd: float) -> Mask:
             continue
         for d in (-2, -1, 0, 1, 2):
             at = np.clip(columns + d, 0, width - 1)
-            value = detail[np.arange(height), at] * sign
+            value = detail[np.arange(height) // _ROWS, at] * sign
             mask[np.arange(height), at] |= (value > 0.4 * least) | (d == 0)
     return mask
 
 
 def _detail(frame: FloatArray) -> FloatArray:
-    """What is narrow across: luma less its median along the row, smoothed along the column."""
-    grey = luma(frame).astype(np.float32)
+    """What is narrow across ``(height / _ROWS, width)``: luma less its median along the row, smoothed along the column."""
+    grey = luma(frame)
+    grey = cv2.copyMakeBorder(grey, 0, -len(grey) % _ROWS, 0, 0, cv2.BORDER_REPLICATE).astype(np.float32)
+    grey = cv2.resize(grey, (grey.shape[1], len(grey) // _ROWS), interpolation=cv2.INTER_AREA)
     half = _SPAN // 2
     padded = np.pad(grey, ((0, 0), (half, half)), mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, _SPAN, axis=1)
     narrow = grey - np.median(windows, axis=2).astype(np.float32)
-    return np.asarray(cv2.blur(narrow, (1, 9), borderType=cv2.BORDER_REFLECT), np.float32)
+    return np.asarray(cv2.blur(narrow, (1, 3), borderType=cv2.BORDER_REFLECT), np.float32)
 
 
 def _centres(height: int) -> NDArray[np.float64]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from videorestore import colour, pulse
+from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.media import open_source
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 SHORT, LONG = 6, 24
 """Reach of masks that the program found, and of masks that were given."""
-
-STRIP, STRIP_MARGIN = 512, 96
-"""Width of the strips in which damage is sought where memory is short, and how far each looks beyond its edges."""
 
 _STILLS = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
 
@@ -39,13 +36,6 @@ class Masked:
 
     masks: Mask
     spots: tuple[tuple[Spot, ...], ...] = ()
-
-
-Search = Callable[[FloatArray], "tuple[Mask, list[Damage]]"]
-"""Masks and places of the damage of a shot ``(n, h, w, c)``."""
-
-Sift = Callable[[Mask, "list[Damage]"], "tuple[Mask, list[Damage]]"]
-"""What counts of the masks and places that were found."""
 
 
 class MaskSource(ABC):
@@ -175,34 +165,7 @@ class FoundMasks(MaskSource):
         """See `MaskSource.read`."""
         from videorestore.detect.damage import find_damage
 
-        return searched(lambda part: find_damage(part, noise_sd=self.noise_sd), frames)
-
-
-def searched(search: Search, frames: Any, sift: Sift | None = None) -> Masked:
-    """What a search finds in frames ``(n, h, w, c)``; on those that lie on disk it goes strip by strip.
-
-    Strips keep the height, because scratches run through it. They overlap, and a place counts where its middle is.
-    ``sift`` judges what was found in whole frames.
-    """
-    if isinstance(frames, np.ndarray):
-        marked, places = search(frames)
-        return masked(*(sift(marked, places) if sift else (marked, places)))
-    height, width = frames.shape[1:3]
-    masks = np.zeros((len(frames), height, width), np.bool_)
-    found: list[Damage] = []
-    for left in pulse.counted(range(0, width, STRIP)):
-        right = min(width, left + STRIP)
-        low, high = max(0, left - STRIP_MARGIN), min(width, right + STRIP_MARGIN)
-        part = frames[:, 0:height, low:high]
-        marked, places = search(part)
-        del part
-        masks[:, :, left:right] = marked[:, :, left - low : right - low]
-        for place in places:
-            x, y, w, h = place.box
-            if left <= low + x + w // 2 < right:
-                found.append(replace(place, box=(low + x, y, w, h)))
-    found.sort(key=lambda place: (place.frame, place.box[1]))
-    return masked(*(sift(masks, found) if sift else (masks, found)))
+        return masked(*find_damage(frames, noise_sd=self.noise_sd))
 
 
 def masked(masks: Mask, found: Sequence[Damage]) -> Masked:

@@ -10,15 +10,16 @@ import numpy as np
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
+from videorestore.detect.sight import reduction
 from videorestore.detect.verdict import SURE, film_odds
-from videorestore.make.masks import SHORT, Masked, MaskSource, searched
+from videorestore.make.masks import SHORT, Masked, MaskSource, masked
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, read_some
 from videorestore.spatial.noise import LUMA
 
 SAMPLED_SHOTS = 3
-SAMPLED_FRAMES = 9
+SAMPLED_FRAMES = 15
 SAMPLED_SIDE = 960
 """A film is judged by stretches of its longest shots; of very large frames a central part is enough."""
 
@@ -99,21 +100,16 @@ class SearchedMasks(MaskSource):
 
     def search(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
         """Masks and places of the damage of a shot."""
-        return self._sifted(*self._found(frames))
-
-    def _found(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
-        return find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
-
-    def _sifted(self, masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
+        masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
         if not self.dirty:
             masks, damage = _in_numbers(masks, damage)
         return masks, [replace(place, odds=place.odds + self.before) for place in damage]
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        return searched(self._found, frames, self._sifted)
+        return masked(*self.search(frames))
 
 
 def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
@@ -134,6 +130,7 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     spots: list[tuple[int, float]] = []
     frames = 0
     share = 1.0
+    factor = reduction(source.height, source.width)
     for numbers in _stretches(found):
         progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
         pixels = read_some(source, numbers, side=SAMPLED_SIDE)
@@ -141,7 +138,8 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        spots += [(frames + k, odds) for k, odds in weigh_spots(pixels, noise_sd=found.sure_noise_sd)]
+        weighed = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
+        spots += [(frames + k, odds) for k, odds in weighed]
         frames += len(numbers)
     odds, damaged = film_odds(spots)
     number = len(spots) / max(frames * share, 1e-9)

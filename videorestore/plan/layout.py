@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from videorestore.detect.sight import LARGEST
 from videorestore.make.cost import SURROUNDINGS
-from videorestore.make.masks import STRIP, STRIP_MARGIN
 from videorestore.make.tiles import SIDE, is_cut, overlap, stretches
 from videorestore.request import Quality
 
@@ -30,8 +30,8 @@ MENDING = 75
 MENDING_PART = 120
 """Where pixels are mended along motion: for each pixel of each frame in memory, and of the part at hand."""
 
-DETECTING = 1100
-"""Where damage is sought: for each pixel of the picture, or of the strip at hand."""
+DETECTING, SOUGHT = 1100, 60
+"""Where damage is sought: for each pixel of the reduced picture, and of the picture itself."""
 
 MAKING = 1200
 """Where frames are made along motion: for each pixel of the picture."""
@@ -120,16 +120,17 @@ def motion_layout(
         Whole frames are made.
     """
     pixels = height * width
+    looked_at = min(pixels, LARGEST)
     choices: list[Layout] = []
     for side in SIDES:
         for on_disk in (False, True):
-            strip = height * min(width, STRIP + 2 * STRIP_MARGIN) if on_disk else pixels
-            besides = max(MAKING * pixels if making else 0, DETECTING * strip if mending else 0)
+            sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
+            besides = max(MAKING * pixels if making else 0, sought)
             fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
             part = part_pixels(height, width, side)
             work = DENOISING[quality] * part if denoising else 0
             if mending and on_disk:
-                work = max(work, MENDING_PART * part, 12 * strip)
+                work = max(work, MENDING_PART * part, 12 * looked_at)
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
             per_frame = work + held * pixels
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
