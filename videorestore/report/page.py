@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from videorestore.place import part_folder, publish
 from videorestore.report import figures, pictures, sections
+from videorestore.report.crops import Crop, section
 from videorestore.report.pictures import Map, Picture
-from videorestore.report.record import Story
 from videorestore.report.words import headline, sentence
 
 MOST = 60
@@ -68,6 +68,7 @@ class PageBuilder:
     def __init__(self) -> None:
         self._kept: dict[int, _Kept] = {}
         self._loupes: dict[int, tuple[Any, ...]] = {}
+        self.crops: list[Crop] = []
         self._stride = 1
         self._special_stride = 1
 
@@ -79,10 +80,6 @@ class PageBuilder:
         if _special(origin) and index % self._special_stride == 0:
             return True
         return index % self._stride == 0
-
-    def add(self, before: Picture | None, after: Picture, sd: NDArray[Any] | None, made: Story) -> None:
-        """Take a frame of the output with its story; see `add_picture`."""
-        self.add_picture(made.frame.index, after=after, before=before, sd=sd, origin=made.origin)
 
     def add_pictures(
         self,
@@ -201,7 +198,7 @@ class PageBuilder:
             "strip": figures.timeline(states or ["good"] * n, record.get("cuts", [])),
             "charts": sections.charts(frames, n),
             "curve": _curve(shown, frames, record.get("cuts", [])),
-            "alerts": sections.alerts(record),
+            "alerts": sections.alerts(record) + section(self.crops, len(record.get("damage", []))),
             "notes": sections.notes(record),
             "record": escape(json.dumps(_trimmed(record), indent=2, ensure_ascii=False)),
             "data": json.dumps(data).replace("<", "\\u003c"),

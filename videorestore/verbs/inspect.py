@@ -17,6 +17,7 @@ from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.findings import find
 from videorestore.plan.scan import index_for, resolve_span
+from videorestore.report import crops
 from videorestore.report.page import PageBuilder
 from videorestore.report.pictures import Picture
 from videorestore.report.record import absent, peak_memory_mb, plain
@@ -138,16 +139,25 @@ def _page(source: Source, record: dict[str, Any], start: int, stop: int, progres
     bad = sorted(number for number in wrong if start <= number < stop and wrong[number] != "missing")
     bad = bad[:: max(1, -(-len(bad) // (PICTURES // 2)))]
     step = max(1, -(-(stop - start) // (PICTURES - len(bad))))
-    chosen = sorted({*bad, *range(start, stop, step)})
+    chosen = {*bad, *range(start, stop, step)}
+    closer = crops.chosen(record.get("damage", []))
+    every = sorted(chosen | {int(entry["frame"]) for entry in closer})
     builder = PageBuilder()
-    for done, frame in enumerate(_pick(source, chosen)):
-        builder.add_picture(
-            frame.index - start,
-            after=shown(frame),
-            origin=wrong.get(frame.index, "good"),
-            time_s=round(float(frame.time), 6),
-        )
-        progress("page", done + 1, len(chosen))
+    cut: dict[int, crops.Crop] = {}
+    for done, frame in enumerate(_pick(source, every)):
+        picture = shown(frame)
+        for place, entry in enumerate(closer):
+            if int(entry["frame"]) == frame.index:
+                cut[place] = crops.Crop.of(entry, picture)
+        if frame.index in chosen:
+            builder.add_picture(
+                frame.index - start,
+                after=picture,
+                origin=wrong.get(frame.index, "good"),
+                time_s=round(float(frame.time), 6),
+            )
+        progress("page", done + 1, len(every))
+    builder.crops = [cut[place] for place in sorted(cut)]
     return builder
 
 
