@@ -85,6 +85,11 @@ class Layout:
         return self.fixed + self.per_frame * frames
 
 
+def least_bytes(height: int, width: int) -> int:
+    """Memory without which no piece of frames of this size is made: the libraries, and an encoder."""
+    return BASE + ENCODER + ENCODER_PIXEL * height * width
+
+
 def part_pixels(height: int, width: int, side: int) -> int:
     """Pixels of the largest part of a picture."""
     if not is_cut(height, width, side):
@@ -126,7 +131,7 @@ def motion_layout(
         for on_disk in (False, True):
             sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
             besides = max(MAKING * pixels if making else 0, sought)
-            fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
+            fixed = least_bytes(height, width) + besides
             part = part_pixels(height, width, side)
             work = DENOISING[quality] * part if denoising else 0
             if mending and on_disk:
@@ -137,11 +142,17 @@ def motion_layout(
             choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
 
     def order(layout: Layout) -> tuple[bool, float]:
-        """What fits comes first, then what is the least work: overlaps of parts and of pieces, and the disk."""
+        """What fits comes first, then what is the least work: overlaps of parts and of pieces, and the disk.
+
+        Where nothing fits, what takes the least memory.
+        """
+        need = layout.piece_bytes(layout.core + 2 * halo)
+        if need > budget:
+            return True, need
         parts = overlap(height, width, layout.side) if denoising else 1.0
         pieces = (layout.core + 2 * SURROUNDINGS * halo) / layout.core
         cost = parts * pieces * (DISK if layout.on_disk else 1.0)
-        return layout.piece_bytes(layout.core + 2 * halo) > budget, cost
+        return False, cost
 
     return min(choices, key=order)
 
@@ -149,7 +160,7 @@ def motion_layout(
 def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:
     """Pieces on a curve, as long as the budget allows; ``spooled`` says that the frames may be kept on disk."""
     pixels = height * width
-    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + CURVE
+    fixed = least_bytes(height, width) + CURVE
     per_frame = min(CURVE_FRAME, 85 * pixels) + (0 if spooled else MENDING * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
     return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)

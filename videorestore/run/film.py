@@ -15,6 +15,7 @@ from videorestore.media import SinkOptions, check_output, join_segments, open_si
 from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
+from videorestore.plan.layout import least_bytes
 from videorestore.plan.look import helped_by
 from videorestore.request import Common
 from videorestore.request.common import Mending
@@ -81,7 +82,7 @@ def run_on_file(job: Job) -> Outcome:
         _check(job, opened)
         if options.dry_run:
             work = job.plan(opened, options, share(options), job.progress)
-            check_memory(work, options)
+            check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
             return _dry(job.verb, work, job.output, options, job.started)
         facts = opened.facts()
         folder = WorkFolder(job.output)
@@ -105,6 +106,7 @@ def _check(job: Job, opened: Source) -> None:
     shape = OutputShape(
         info=opened.info, height=opened.height, width=opened.width, n_frames=0, fps=opened.info.fps
     )
+    check_memory(least_bytes(opened.height, opened.width), opened.height, opened.width, options)
     encoding_for(job.output, shape, job.sink)
     if options.sd is not None:
         check_sd(options.sd, shape, job.sink, None if options.dry_run else job.source)
@@ -135,7 +137,7 @@ def _planned(job: Job, opened: Source, folder: WorkFolder, description: dict[str
             if options.cluster is None:
                 crew.warm(denoiser=denoiser)
             work = job.plan(opened, options, share(options), job.progress)
-        check_memory(work, options)
+        check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
         jobs = processes(work, options, len(work.pieces))
         memory.check_disk(folder.path, disk_need(work, job.output, options, jobs))
     except VideoRestoreError:

@@ -95,13 +95,13 @@ def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
     return 2 * (memory.raw_bytes(shape) // packs + maps) + jobs * work.piece_disk
 
 
-def check_memory(work: Work, options: Common) -> None:
-    """Refuse a limit that one piece already exceeds, before any work."""
-    if 0 < options.max_memory < work.piece_bytes:
-        least = -(-work.piece_bytes // 10**7) * 10
+def check_memory(need: int, height: int, width: int, options: Common) -> None:
+    """Refuse a limit below what is needed at the least for frames of this size."""
+    if 0 < options.max_memory < need:
+        least = -(-need // 10**7) * 10
         raise InputError(
-            f"--max-memory must be at least about {least}M for this job on frames of {work.shape.width} x "
-            f"{work.shape.height}, got {options.max_memory / 1e6:.0f}M; allow more, or make the frames smaller first."
+            f"--max-memory must be at least about {least}M for this job on frames of {width} x {height}, "
+            f"got {options.max_memory / 1e6:.0f}M; allow more, or make the frames smaller first."
         )
 
 
