@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from videorestore.request.verbs import VERBS
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from videorestore.api import Restoration, read, write

@@ -157,7 +157,7 @@ def test_help_version_and_completion_are_answers() -> None:
     ):
         found = parse(args)
         assert isinstance(found, Answer) and found.text.endswith("\n")
-    assert parse(["--version"]) == Answer("videorestore 0.1.0\n")
+    assert parse(["--version"]) == Answer("videorestore 0.2.0\n")
 
 
 def test_help_names_every_verb_that_works_and_no_other() -> None:

@@ -1,0 +1,54 @@
+"""The command gets onto a machine: as an image, and by pipx, where the tools for that are there and reach their network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import videorestore
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+def installed(done: subprocess.CompletedProcess[str], what: str) -> None:
+    if done.returncode and re.search(
+        r"[Cc]onnection|resolve|[Tt]imed? ?out|No matching distribution", done.stderr
+    ):
+        pytest.skip(f"{what} cannot reach its network here")
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_docker_builds_an_image_that_answers() -> None:
+    if shutil.which("docker") is None or run("docker", "info").returncode:
+        pytest.skip("no Docker is running here")
+    installed(
+        run("docker", "build", "-q", "-f", "scripts/Dockerfile", "-t", "videorestore-test", "."), "Docker"
+    )
+    answer = run("docker", "run", "--rm", "videorestore-test", "--version")
+    assert answer.stdout == f"videorestore {videorestore.__version__}\n"
+
+
+def test_pipx_installs_a_command_that_answers(tmp_path: Path) -> None:
+    if shutil.which("pipx") is None:
+        pytest.skip("pipx is not installed here")
+    homes = {"PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    installed(run("pipx", "install", ".", **homes), "pipx")
+    answer = run(str(tmp_path / "bin" / "videorestore"), "--version")
+    assert answer.stdout == f"videorestore {videorestore.__version__}\n"
+
+
+def test_the_image_takes_the_pinned_versions() -> None:
+    text = (ROOT / "scripts" / "Dockerfile").read_text()
+    pins = (ROOT / "scripts" / "requirements" / "run.txt").read_text()
+    assert "--require-hashes -r /source/scripts/requirements/run.txt" in text and "--hash=sha256:" in pins
