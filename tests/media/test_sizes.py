@@ -60,4 +60,6 @@ def test_bombs_are_refused(tmp_path, kind):
     names["mask"] = [f"{folder}/notes.txt", f"{folder}/1.png"]
     with pytest.raises(InputError, match="16000 x 16000"):
         check_pictures(names[kind], 2 << 30)
+    with pytest.raises(InputError, match="16000 x 16000"):
+        check_pictures(names[kind], 0)
     check_pictures(names[kind], 64 << 30)

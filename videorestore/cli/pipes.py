@@ -87,6 +87,7 @@ def _send(path: str, environment: Environment) -> None:
     """Decode a result and write it to stdout; formats that y4m lacks become the nearest that it has."""
     from videorestore.media import open_source
     from videorestore.media.pipe import ffmpeg
+    from videorestore.media.probe import READING_WORDS
 
     with open_source(path) as source:
         form = source.info.format
@@ -97,8 +98,8 @@ def _send(path: str, environment: Environment) -> None:
         name = f"gray{deep}"
     else:
         name = f"yuv{chroma if form.model == 'yuv' else '444'}{deep or 'p'}"
-    words = [ffmpeg(), "-v", "error", "-i", f"file:{path}", "-map", "0:v:0", "-fps_mode", "passthrough"]
-    words += ["-pix_fmt", name, "-strict", "-1", "-f", "yuv4mpegpipe", "-"]
+    words = [ffmpeg(), "-v", "error", *READING_WORDS, "-i", f"file:{path}", "-map", "0:v:0"]
+    words += ["-fps_mode", "passthrough", "-pix_fmt", name, "-strict", "-1", "-f", "yuv4mpegpipe", "-"]
     target = getattr(environment.stdout, "buffer", environment.stdout)
     environment.stdout.flush()
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -137,6 +137,10 @@ PICTURE = 24
 """Bytes that a pixel takes at least while its picture is decoded and looked at (21 measured on a GIF)."""
 
 
+UNASKED = 4 << 30
+"""Bytes that one picture may take where no limit was given: 16384 x 8640 fits, and a few bytes cannot ask for all there is."""
+
+
 def budget(max_memory: int) -> int:
     """Bytes that a run may take: as asked, or half of what is free."""
     return max_memory if max_memory > 0 else available() // 2
@@ -144,7 +148,7 @@ def budget(max_memory: int) -> int:
 
 def check_pictures(names: Sequence[str], max_memory: int) -> None:
     """Refuse pictures that are too large for the memory, by what their files say of themselves, before any is decoded."""
-    room = budget(max_memory)
+    room = max_memory if max_memory > 0 else min(budget(0), UNASKED)
     for name in names:
         whole = not os.path.isfile(name)
         for file in files_of(name):
@@ -154,7 +158,7 @@ def check_pictures(names: Sequence[str], max_memory: int) -> None:
             if PICTURE * width * height > room:
                 raise InputError(
                     f"memory must suffice for the pictures, those of {file.name} are {width} x {height} and take "
-                    f"{PICTURE * width * height / 1e6:.0f} MB of {room / 1e6:.0f} MB; allow more, or make them smaller."
+                    f"{PICTURE * width * height / 1e6:.0f} MB of {room / 1e6:.0f} MB; allow more with --max-memory, or make them smaller."
                 )
 
 
