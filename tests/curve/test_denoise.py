@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from videorestore.curve.blocks import Blocks, cosines, wiener
 from videorestore.curve.denoise import denoise
 from videorestore.curve.fit import fit_shot
 from videorestore.errors import InputError
+from videorestore.spatial.noise import Noise
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def test_shockwave_beats_half_the_trial_of_non_local_means(scenes):
     clean = scenes.shockwave(100)[20:60]
     rng = np.random.default_rng(0)
     given = (clean + 25.5 * rng.standard_normal(clean.shape)).astype(np.float32)
-    mean, _, _ = denoise(given, sigma=25.5)
+    mean, _, _ = denoise(given, Noise.white(25.5, clipped=False))
     assert np.square(mean - clean).mean() < 8
 
 
@@ -50,13 +53,13 @@ def test_tiles_do_not_show(noisy, restored, monkeypatch):
     import videorestore.curve.denoise as module
 
     monkeypatch.setattr(module, "TILE", 16)
-    small, _, _ = denoise(noisy, sigma=restored[2].noise_sd, fit=restored[2].fit)
+    small, _, _ = denoise(noisy, Noise.white(restored[2].noise_sd, clipped=False), fit=restored[2].fit)
     assert np.abs(small - restored[0]).max() < 2
 
 
 def test_zero_noise_passes_through_and_input_stays(pan, noisy):
     before = noisy.copy()
-    mean, sd, _ = denoise(noisy, sigma=0.0)
+    mean, sd, _ = denoise(noisy, Noise(sd=0.0))
     assert np.array_equal(mean, noisy)
     assert not sd.any()
     assert np.array_equal(noisy, before)
@@ -65,18 +68,38 @@ def test_zero_noise_passes_through_and_input_stays(pan, noisy):
 def test_integers_and_outputs_given(noisy):
     frames = np.clip(np.rint(noisy[:10]), 0, 255).astype(np.uint8)
     out, out_sd = (np.zeros(frames.shape, np.float32) for _ in range(2))
-    mean, sd, _ = denoise(frames, sigma=20.0, out=out, out_sd=out_sd)
+    mean, sd, _ = denoise(frames, Noise.white(20.0), out=out, out_sd=out_sd)
     assert mean is out and sd is out_sd
     assert np.isfinite(out).all() and (out_sd > 0).all()
 
 
-def test_bad_arguments(noisy):
-    with pytest.raises(InputError):
-        denoise(noisy, sigma=-1.0)
-    with pytest.raises(InputError):
-        denoise(noisy, strength=-1.0)
-    with pytest.raises(InputError):
+def test_a_fit_of_fewer_frames_is_refused(noisy):
+    with pytest.raises(InputError, match=f"all {len(noisy)} frames"):
         denoise(noisy, fit=fit_shot(noisy, missing=[3]))
+
+
+def test_clipped_blacks_stay_black(pan):
+    """One number for the noise would lift them by four tenths of its sd."""
+    truth = np.clip(pan - 110, 0, 255)
+    dark = truth < 1
+    assert 0.1 < dark.mean() < 0.9
+    rng = np.random.default_rng(3)
+    noise = Noise.white(20.0)
+    noisy = np.clip(truth + 20 * rng.standard_normal(pan.shape), 0, 255).astype(np.float32)
+    mean = noise.unclip(denoise(noisy, noise)[0])
+    assert np.abs((mean - truth)[dark].mean()) < 2
+
+
+def test_black_and_white_is_denoised_by_its_luma(pan):
+    grey = np.repeat(pan.mean(axis=-1, keepdims=True), 3, axis=-1)
+    rng = np.random.default_rng(4)
+    noisy = (grey + 20 * rng.standard_normal((*pan.shape[:3], 1))).astype(np.float32)
+    noise = Noise.white(20.0, clipped=False)
+    alone, _, _ = denoise(noisy[..., :1], noise)
+    stored, sd, _ = denoise(noisy, replace(noise, monochrome=True))
+    assert sd.shape == stored.shape and np.ptp(stored, axis=-1).max() < 1e-3
+    # Taken for three channels of their own, the noise of the luma would be thought a third of what it is.
+    assert np.square(stored - grey).mean() < 1.1 * np.square(alone - grey[..., :1]).mean()
 
 
 def test_wiener_is_exact_on_a_perfect_pilot():

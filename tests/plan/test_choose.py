@@ -9,8 +9,6 @@ from videorestore.plan.choose import (
     better,
     better_inside,
     mixture_error,
-    risks_on,
-    safer,
     score_hidden,
     summary_of,
 )
@@ -101,34 +99,6 @@ def test_hidden_blocks_tell_who_mends_better():
     good, bad = Mender(frames, 1.0), Mender(frames, 5.0)
     assert better_inside(frames, {"curve": bad, "motion": good}) == "motion"
     assert better_inside(frames, {"curve": good, "motion": bad}) == "curve"
-
-
-def test_the_curve_must_lead_by_more_where_the_noise_is_coded():
-    risks = {"curve": 6.5, "motion": 10.0}
-    assert safer(risks, Noise(sd=10.0)) == "curve"
-    assert safer(risks, Noise(sd=10.0, codec=True)) == "motion"
-    assert safer({"curve": 0.1, "motion": 0.2}, Noise(sd=10.0)) == "motion"
-
-
-def test_a_curve_that_cannot_follow_the_frames_is_not_tried_on_their_noise(monkeypatch):
-    tried = []
-
-    class Tried:
-        denoise_reach = 0
-
-        def denoise(self, frames, noise, strength, start, stop):
-            tried.append(len(frames))
-            return frames[start:stop], frames[start:stop], None
-
-    monkeypatch.setattr("videorestore.plan.choose.CurveEngine", Tried)
-    monkeypatch.setattr("videorestore.plan.choose.MotionEngine", lambda quality: Tried())
-    rng = np.random.default_rng(0)
-    noise = Noise.white(4.0)
-    for moving in (True, False):
-        frames = waving(21, moving) + rng.normal(0, 4, (21, 8, 24, 1)).astype(np.float32)
-        risks = risks_on(frames, noise)
-        assert bool(tried) is not moving
-        assert not moving or safer(risks, noise) == "motion"
 
 
 def test_what_was_never_tried_has_no_score():

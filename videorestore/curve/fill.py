@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.curve.fit import ShotCurve, fit_shot
 from videorestore.errors import InputError
+from videorestore.spatial.noise import Noise
 
 _Doubles = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -212,7 +213,7 @@ def _cleaned(
 
     if fit is None:
         fit = fit_shot(window, times=times, sigma=noise_sd)
-    mean, sd, _ = denoise(window, sigma=noise_sd, fit=fit)
+    mean, sd, _ = denoise(window, Noise.white(noise_sd, clipped=False), fit=fit)
     return np.asarray(mean), float(np.square(sd).mean())
 
 

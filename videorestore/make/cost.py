@@ -14,6 +14,7 @@ SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
 DENOISING = {"fast": 1.2, "default": 2.8, "best": 7.5}
+ON_CURVE = 3.0
 MENDING = 2.5
 """Nearly all of it is the search for damage."""
 

@@ -1,18 +1,22 @@
-"""The two models behind one face: the electroGP along fixed pixels, and the same posterior along motion."""
+"""The models behind one face: the electroGP along fixed pixels, the same posterior along motion, and both together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.make.spool import MEMORY, Room, Spool, Stack, cut
 from videorestore.make.tiles import SIDE, by_parts
 from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
+from videorestore.spatial.stein import Divergence
 
 Clock = NDArray[np.float64]
 
@@ -199,14 +203,7 @@ class CurveEngine:
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
     ) -> Denoised:
         """See `Engine.denoise`."""
-        from videorestore.curve.denoise import denoise
-
-        shape = (len(frames), *frames.shape[1:])
-        mean, sd = room.stack(shape), room.sd_stack(shape)
-        info = denoise(frames, sigma=noise.sd, strength=strength, out=mean, out_sd=sd)[2]
-        for k in range(start, stop) if noise.clipped else ():
-            mean[k] = noise.unclip(mean[k])
-        return cut(mean, start, stop), cut(sd, start, stop), np.asarray(info.x, np.float32)
+        return _on_curve(frames, noise, strength, start, stop, room)
 
     def inpaint(
         self, frames: FloatArray, masks: Mask, start: int, stop: int
@@ -229,6 +226,89 @@ class CurveEngine:
         return CurveInterpolator(frames, times, fit, self.plain or count > CONTESTED)
 
 
-def engine_for(model: str, quality: Quality, side: int = SIDE) -> Engine:
-    """The engine of a model by name."""
-    return CurveEngine() if model == "curve" else MotionEngine(quality, side)
+@dataclass(frozen=True, slots=True)
+class JointEngine:
+    """Both: motion's result is half of the pilot on the curve, and what comes of it is weighed against it in every place.
+
+    ``divergence`` is what a trial has found (:mod:`videorestore.plan.risk`); ``core`` is the number of frames that are
+    denoised along motion at once. Pixels and frames that are not there are made along motion.
+    """
+
+    motion: MotionEngine
+    core: int
+    divergence: Divergence
+
+    @property
+    def denoise_reach(self) -> int:
+        """See `MotionEngine.denoise_reach`."""
+        return self.motion.denoise_reach
+
+    @property
+    def inpaint_reach(self) -> int:
+        """See `MotionEngine.inpaint_reach`."""
+        return self.motion.inpaint_reach
+
+    def denoise(
+        self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
+    ) -> Denoised:
+        """See `Engine.denoise`."""
+        from videorestore.curve.denoise import Beside
+
+        with pulse.part(0.0, 0.5):
+            mean, sd = self._along_motion(frames, noise, strength, room)
+        with pulse.part(0.5, 1.0):
+            beside = Beside(mean=mean, sd=sd, divergence=self.divergence)
+            return _on_curve(frames, noise, strength, start, stop, room, beside)
+
+    def _along_motion(
+        self, frames: Any, noise: Noise, strength: float, room: Room
+    ) -> tuple[FloatArray | Spool, FloatArray | Spool]:
+        """Mean and sd of all frames along motion, some at a time."""
+        from videorestore.motion.denoise import stored_mean
+
+        n, reach = len(frames), self.motion.denoise_reach
+        mean, sd = room.stack((n, *frames.shape[1:])), room.sd_stack((n, *frames.shape[1:]))
+        count = -(-n // self.core)
+        edges = [n * k // count for k in range(count + 1)]
+        for a, b in pulse.counted(list(pairwise(edges))):
+            low, high = max(0, a - reach), min(n, b + reach)
+            made = partial(
+                stored_mean,
+                noise=noise,
+                quality=self.motion.quality,
+                strength=strength,
+                start=a - low,
+                stop=b - low,
+            )
+            m, s = by_parts(made, cut(frames, low, high), b - a, self.motion.side, room)
+            for k in range(b - a):
+                mean[a + k], sd[a + k] = m[k], s[k]
+        return mean, sd
+
+    def inpaint(
+        self, frames: FloatArray, masks: Mask, start: int, stop: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Engine.inpaint`."""
+        return self.motion.inpaint(frames, masks, start, stop)
+
+    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
+        """See `Engine.interpolate`."""
+        return self.motion.interpolate(frames, times, targets)
+
+    def interpolator(self, frames: Any, times: Clock, count: int) -> MotionInterpolator:
+        """See `Engine.interpolator`."""
+        return self.motion.interpolator(frames, times, count)
+
+
+def _on_curve(
+    frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room, beside: Any = None
+) -> Denoised:
+    """The posterior on a curve, with another estimate beside it or alone."""
+    from videorestore.curve.denoise import denoise
+
+    shape = (len(frames), *frames.shape[1:])
+    mean, sd = room.stack(shape), room.sd_stack(shape)
+    info = denoise(frames, noise.scaled(strength), beside=beside, out=mean, out_sd=sd)[2]
+    for k in range(start, stop) if noise.clipped else ():
+        mean[k] = noise.unclip(mean[k])
+    return cut(mean, start, stop), cut(sd, start, stop), np.asarray(info.x, np.float32)

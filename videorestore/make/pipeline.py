@@ -19,11 +19,12 @@ from videorestore.make.cost import (
     LOOKED_AT,
     LOOKING,
     MENDING,
+    ON_CURVE,
     STARTING,
     SURROUNDINGS,
 )
 from videorestore.make.delivery import Delivery, kept, without_support
-from videorestore.make.engines import Engine, engine_for
+from videorestore.make.engines import CurveEngine, Engine, JointEngine, MotionEngine
 from videorestore.make.mending import mend, missing_values
 from videorestore.make.spool import Room
 from videorestore.make.steps import Steps
@@ -32,6 +33,7 @@ from videorestore.make.window import Window, read_window, wants_disk
 from videorestore.make.work import Made, Piece, Progress, Shot, Slot, Work, silent
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
+from videorestore.spatial.stein import Divergence
 
 BRIEF = "the shot is too short for a fit: left as it is"
 
@@ -47,9 +49,13 @@ class Restoration(Work):
     ----------
     shots : tuple of (start, stop)
     models : tuple of str
-        "curve" or "motion" for each shot.
+        "curve", "motion", or "mixed" of both in every place, for each shot.
+    divergences : tuple of (Divergence or None)
+        For each shot, where both remove noise.
     side : int
         Side of the parts in which large frames are denoised along motion.
+    core : int
+        Frames that are denoised along motion at once, where a piece is longer.
     on_disk : tuple of str
         Models whose frames are kept on disk while they are worked on, where there are many.
     scratch : str or None
@@ -60,14 +66,16 @@ class Restoration(Work):
     shots: tuple[Shot, ...]
     models: tuple[str, ...]
     times: tuple[Fraction, ...]
+    divergences: tuple[Divergence | None, ...] = ()
     side: int = SIDE
+    core: int = 1
     on_disk: tuple[str, ...] = ()
     scratch: str | None = None
 
     @property
     def holds_shots(self) -> bool:
         """A curve holds a whole shot."""
-        return "curve" in self.models
+        return any(model != "motion" for model in self.models)
 
     @property
     def source_times(self) -> tuple[Fraction, ...]:
@@ -104,7 +112,11 @@ class Restoration(Work):
         for p in (p for p in self.pieces if self._noise(p) is not None):
             own = p.stop - p.start
             around = p.read_stop - p.read_start - own
-            total += DENOISING[self.steps.quality] * (own + SURROUNDINGS * around) * parts
+            model = self.models[self._shot(p)]
+            if model != "curve":
+                total += DENOISING[self.steps.quality] * (own + SURROUNDINGS * around) * parts
+            if model != "motion":
+                total += ON_CURVE * (own + around)
         if self.steps.masks is not None:
             total += MENDING * made
         fresh = sum(map(self.steps.makes, self.steps.slots))
@@ -123,7 +135,7 @@ class Restoration(Work):
             yield from self._pass_through(source, piece, slots)
             return
         model = self.models[self._shot(piece)]
-        engine = engine_for(model, self.steps.quality, self.side)
+        engine = self._engine(piece)
         searched, mended, denoised = self._shares(piece, slots)
         with pulse.part(0.0, searched):
             window = self._read(source, piece, model)
@@ -141,6 +153,14 @@ class Restoration(Work):
         for k, made in enumerate(delivery.frames(slots), 1):
             pulse.at(denoised + (1.0 - denoised) * k / len(slots))
             yield made
+
+    def _engine(self, piece: Piece) -> Engine:
+        motion = MotionEngine(self.steps.quality, self.side)
+        shot = self._shot(piece)
+        if self.models[shot] == "curve":
+            return CurveEngine()
+        divergence = self.divergences[shot] if self.divergences else None
+        return motion if divergence is None else JointEngine(motion, self.core, divergence)
 
     def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
         """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""

@@ -100,9 +100,9 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
     return 12 * height * width * frames > SPOOL_FROM
 
 
-def spool_bytes(height: int, width: int, frames: int) -> int:
-    """Room on disk that a piece takes while it is made: pixels, result and sd in three colours."""
-    return 30 * height * width * frames
+def spool_bytes(height: int, width: int, frames: int, *, beside: bool = False) -> int:
+    """Room on disk that a piece takes while it is made: pixels, result and sd in three colours, and another result beside."""
+    return (54 if beside else 30) * height * width * frames
 
 
 def read_window(

@@ -117,6 +117,20 @@ def denoise(
     -------
     mean, sd : ndarray, float32, shape (stop - start, h, w, c)
     """
+    mean, sd = stored_mean(frames, noise, quality=quality, strength=strength, start=start, stop=stop)
+    return noise.to_remove().unclip(mean) if strength > 0 else mean, sd
+
+
+def stored_mean(
+    frames: ArrayLike,
+    noise: Noise,
+    *,
+    quality: Quality = "default",
+    strength: float = 1.0,
+    start: int = 0,
+    stop: int | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Like :func:`denoise`, but the mean of the samples as they are stored: clipping is not undone."""
     clip = np.asarray(frames, dtype=np.float32)
     preset = _preset(quality)
     if clip.ndim != 4 or 0 in clip.shape:
@@ -132,15 +146,13 @@ def denoise(
     if noise.monochrome and clip.shape[-1] == 3:
         # All channels carry the noise of the luma: they move with it, and their differences stay.
         luma = (clip @ LUMA)[..., None]
-        mean, sd = denoise(luma, noise, quality=quality, strength=strength, start=start, stop=stop)
+        mean, sd = stored_mean(luma, noise, quality=quality, strength=strength, start=start, stop=stop)
         return wanted + (mean - luma[start:stop]), np.repeat(sd, 3, axis=-1)
     assumed = noise.to_remove().scaled(strength * (_CODED if noise.codec else 1.0))
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
     mean, sd = _denoise(clip[first:last], assumed, preset, start - first, stop - first)
-    if noise.clipped:
-        mean = noise.to_remove().unclip(mean)
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 

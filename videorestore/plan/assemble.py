@@ -66,17 +66,9 @@ def assemble(
     halo = _halo(steps, options)
     size = (source.height, source.width)
     layouts = _layouts(size, steps, options, halo, budget)
-    pieces = plan_pieces(
-        scan.shots,
-        choice.models,
-        steps.missing,
-        core=layouts["motion"].core,
-        curve_core=layouts["curve"].core,
-        halo=halo,
-    )
-    cost = [
-        (layouts[model_at(scan.shots, choice.models, p.start)], p.read_stop - p.read_start) for p in pieces
-    ]
+    cores = {model: layout.core for model, layout in layouts.items()}
+    pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
+    cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
     info = retimed(source.info, steps.slots)
     return Restoration(
         verb=verb,
@@ -91,13 +83,18 @@ def assemble(
         steps=steps,
         shots=scan.shots,
         models=choice.models,
+        divergences=choice.divergences,
         times=scan.index.times,
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
         losses=decoding_losses(scan),
         span=span_of(scan),
-        piece_bytes=max(layout.piece_bytes(frames) for layout, frames in cost),
-        piece_disk=max(spool_bytes(*size, frames) if layout.on_disk else 0 for layout, frames in cost),
+        piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
+        piece_disk=max(
+            spool_bytes(*size, frames, beside=model == "mixed") if layouts[model].on_disk else 0
+            for model, frames in cost
+        ),
         side=layouts["motion"].side,
+        core=layouts["motion"].core,
         on_disk=tuple(model for model, layout in layouts.items() if layout.on_disk),
     )
 
@@ -125,7 +122,7 @@ def _halo(steps: Steps, options: Common) -> int:
 def _layouts(
     size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
-    """How pieces of either model lie in memory."""
+    """How pieces of every model lie in memory."""
     planned = partial(
         motion_layout,
         *size,
@@ -141,10 +138,8 @@ def _layouts(
         along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
-    return {
-        "motion": along,
-        "curve": curve_layout(*size, halo=halo, budget=room, spooled=steps.masks is None),
-    }
+    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None)
+    return {"motion": along, "curve": curve(), "mixed": curve(beside=along)}
 
 
 def model_at(shots: tuple[Shot, ...], models: tuple[str, ...], number: int) -> str:

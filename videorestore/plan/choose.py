@@ -1,8 +1,8 @@
-"""``--model auto``: hide frames, or noise, from both models and take the better one, shot by shot."""
+"""``--model auto``: who makes new frames and pixels is tried on hidden ones, shot by shot; noise is removed by both models
+together where the curve has something to say."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,10 +16,11 @@ from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import small_picture, spread
-from videorestore.plan.risk import estimated_mse
+from videorestore.plan.risk import FEWEST, Say, say_of_curve
 from videorestore.plan.scan import Scan, chosen, read_some, shrink
 from videorestore.request import Common
 from videorestore.spatial.noise import Noise
+from videorestore.spatial.stein import Divergence
 
 Indices = NDArray[np.int64]
 Job = Literal["denoise", "interpolate", "inpaint"]
@@ -28,18 +29,8 @@ TRIAL_FRAMES = 25
 TRIAL_SIDE = 192
 TRIAL_SHOTS = 8
 HIDE_EVERY = 4
-RISK_FRAMES = 40
-RISK_CORE = 5
-RISK_SIDE = 96
-CURVE_LEAD = 0.25
-CODED_LEAD = 0.5
-NEGLIGIBLE = 0.02
-"""The curve must beat the quick preset of the motion model by what the default preset gains on it, about 1.2 dB, and by
-more where a codec has made the noise dependent, which Stein's estimate does not know; an error below this share of the
-noise counts as that share."""
-
-FEWEST = 3
-"""Frames without which there is no curve at all."""
+NOISY_FRAMES, NOISY_SIDE = 40, 96
+"""Frames from the middle of a shot, and pixels of a side from the middle of these, on which the noise is removed for trial."""
 
 CLOSER_LEAD = 1.5
 """By how many dB the curve must lead on hidden frames to make the frames between all frames: these have neighbours at
@@ -83,9 +74,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The model of every shot, and why."""
+    """The model of every shot ("curve", "motion", or "mixed" of both in every place), and why.
+
+    ``divergences`` are known where noise is removed by both (see `videorestore.plan.risk`).
+    """
 
     models: tuple[str, ...]
+    divergences: tuple[Divergence | None, ...] = ()
     findings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -124,32 +119,33 @@ def choose(
     engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
     if fixed:
         engines = {fixed: engines[fixed]}
-    risky = [k for k in tested if job == "denoise" and noises[k].sd > 0]
     # Where noise is removed, hidden frames would favour whoever smooths more.
-    asked = [k for k in tested if k not in risky]
-    risky = [] if fixed else risky
+    noisy = [k for k in tested if job == "denoise" and noises[k].sd > 0]
+    asked = [k for k in tested if k not in noisy]
+    noisy = [] if fixed else noisy
 
     def experiments() -> Iterator[tuple[Any, ...]]:
         for step, k in enumerate(asked):
             progress("trying the models on hidden frames", step, len(asked))
             yield score_hidden, *hidden_frames(source, found, good[k]), engines, noises[k]
-        for step, k in enumerate(risky):
-            progress("trying the models on the noise", step, len(risky))
-            yield risks_on, *risk_frames(source, good[k]), noises[k]
+        for step, k in enumerate(noisy):
+            progress("trying the models on the noise", step, len(noisy))
+            yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
 
     results = list(spread(_called, experiments()))
     trials: dict[int, Trial] = dict(zip(asked, results))
-    risks: dict[int, dict[str, float]] = dict(zip(risky, results[len(asked) :]))
+    says: dict[int, Say] = dict(zip(noisy, results[len(asked) :]))
     lead = CLOSER_LEAD if between else 0.0
     picks = {k: fixed or better(t, lead) for k, t in trials.items()}
-    picks |= {k: safer(risk, noises[k]) for k, risk in risks.items()}
+    picks |= {k: "motion" if say.divergence is None else "mixed" for k, say in says.items()}
     if job == "inpaint" and fixed is None:
         for k in [k for k in tested if picks[k] == "curve"]:
             # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
             progress("trying the models on hidden blocks", 0, 1)
             frames = hidden_frames(source, found, good[k])[0]
             picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
-    usual = fixed or (max(sorted(set(picks.values())), key=list(picks.values()).count) if picks else "motion")
+    likely = [pick for k, pick in picks.items() if k not in says]
+    usual = fixed or (max(sorted(set(likely)), key=likely.count) if likely else "motion")
     models = tuple(
         fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
         for k in range(len(good))
@@ -160,24 +156,20 @@ def choose(
         findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(found.shots, models)]
     if trials:
         findings["self_test"] = summary_of(trials, picks, list(engines))
-    if risks:
-        # The level of Stein's estimate is off where noise is clipped or coded; the difference is not.
-        gains = [r["motion"] - r["curve"] for r in risks.values() if math.isfinite(r["curve"])]
-        told = (
-            {"curve_denoise_gain_mse": round(float(np.mean(gains)), 3)} if gains else {"curve_follows": False}
-        )
-        findings["self_test"] = {**findings.get("self_test", {}), **told}
-    return Choice(models=models, findings=findings)
+    if says:
+        gain = round(float(np.mean([say.gain for say in says.values()])), 4)
+        findings["self_test"] = {**findings.get("self_test", {}), "curve_denoise_gain": gain}
+    divergences = tuple(says[k].divergence if k in says else None for k in range(len(good)))
+    return Choice(models=models, divergences=divergences, findings=findings)
 
 
 def _called(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def risk_frames(source: Source, good: list[int]) -> tuple[FloatArray]:
-    """A part of a shot ``(n, h, w, c)`` on which the models are tried."""
-    frames = read_some(source, _inmost(good, RISK_FRAMES), side=RISK_SIDE)
-    return (np.nan_to_num(frames, nan=128.0),)
+def noisy_frames(source: Source, good: list[int]) -> FloatArray:
+    """A part ``(n, h, w, c)`` of a shot."""
+    return np.nan_to_num(read_some(source, _inmost(good, NOISY_FRAMES), side=NOISY_SIDE), nan=128.0)
 
 
 def _inmost(good: list[int], count: int) -> list[int]:
@@ -186,52 +178,9 @@ def _inmost(good: list[int], count: int) -> list[int]:
     return good[low : low + count]
 
 
-def risks_on(frames: FloatArray, noise: Noise) -> dict[str, float]:
-    """Estimated squared error of both models on frames ``(n, h, w, c)``, of which the middle ones are judged.
-
-    The quick preset stands for the motion model. A curve that cannot follow the frames is not fitted: it would leave the
-    noise in, or blur.
-    """
-    count = len(frames)
-    first = max(0, count // 2 - RISK_CORE // 2)
-    core = slice(first, min(count, first + RISK_CORE))
-    if _different(frames) < FEWEST or not _may_follow(frames, core, noise.sd):
-        return {"curve": math.inf, "motion": noise.sd**2}
-    risks: dict[str, float] = {}
-    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine("fast")}
-    for name, engine in engines.items():
-
-        def denoised(part: FloatArray, engine: Engine = engine) -> FloatArray:
-            # The whole stretch teaches both of them.
-            return engine.denoise(part, noise, 1.0, 0, count)[0][core]
-
-        risks[name] = estimated_mse(denoised, frames, core, noise.sd, monochrome=noise.monochrome)
-    return risks
-
-
-def _may_follow(frames: FloatArray, core: slice, sd: float) -> bool:
-    """Whether the best mixtures, in hindsight, of the frames around tell as much of a frame as its own noisy pixels."""
-    places = np.arange(len(frames))
-    error = sum(
-        mixture_error(
-            np.delete(frames, t, axis=0), frames[t : t + 1], np.delete(places, t), places[t : t + 1]
-        )
-        for t in range(core.start, core.stop)
-    )
-    # The noise of the frame itself is in the error, too.
-    return bool(error <= 2 * sd**2 * frames[core].size)
-
-
 def better(trial: Trial, lead: float) -> str:
     """The model to take, given by how many dB the curve must lead on hidden frames."""
     return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
-
-
-def safer(risks: Mapping[str, float], noise: Noise) -> str:
-    """The model to denoise with, given the estimated squared errors of both; where one is not known, that along motion."""
-    lead = CODED_LEAD if noise.codec else CURVE_LEAD
-    margin = lead * max(risks["motion"], NEGLIGIBLE * noise.sd**2)
-    return "curve" if risks["curve"] < risks["motion"] - margin else "motion"
 
 
 def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:

@@ -39,9 +39,9 @@ MAKING = 1200
 MASK = 4
 """For each pixel of each frame on disk that is mended: its masks."""
 
-CURVE_FRAME = 1_600_000
+CURVE_FRAME, BESIDE_FRAME = 1_600_000, 1_500_000
 CURVE = 120 << 20
-"""Denoising on a curve: for each frame the tile at hand, and the strips of the fit."""
+"""Denoising on a curve: for each frame the tile at hand, and more of it beside motion; and the strips of the fit."""
 
 MOTION_CORE = 48
 CURVE_CORE = 600
@@ -72,6 +72,8 @@ class Layout:
         Frames of a piece are better kept on disk.
     fixed, per_frame : int
         Memory of a piece: bytes besides, and for each frame that it reads.
+    least : int
+        Bytes that it takes however few its frames are.
     """
 
     core: int
@@ -79,10 +81,11 @@ class Layout:
     on_disk: bool
     fixed: int
     per_frame: int
+    least: int = 0
 
     def piece_bytes(self, frames: int) -> int:
         """Memory of a process that makes a piece of so many frames, with its encoder."""
-        return self.fixed + self.per_frame * frames
+        return max(self.least, self.fixed + self.per_frame * frames)
 
 
 def least_bytes(height: int, width: int) -> int:
@@ -157,13 +160,27 @@ def motion_layout(
     return min(choices, key=order)
 
 
-def curve_layout(height: int, width: int, *, halo: int, budget: int, spooled: bool) -> Layout:
-    """Pieces on a curve, as long as the budget allows; ``spooled`` says that the frames may be kept on disk."""
+def curve_layout(
+    height: int, width: int, *, halo: int, budget: int, spooled: bool, beside: Layout | None = None
+) -> Layout:
+    """Pieces on a curve, as long as the budget allows.
+
+    Parameters
+    ----------
+    spooled : bool
+        The frames may be kept on disk.
+    beside : Layout, optional
+        Of the stretches that are first denoised along motion, where both models are asked.
+    """
     pixels = height * width
     fixed = least_bytes(height, width) + CURVE
-    per_frame = min(CURVE_FRAME, 85 * pixels) + (0 if spooled else MENDING * pixels)
+    tile, held = CURVE_FRAME, MENDING
+    if beside is not None:
+        tile, held = CURVE_FRAME + BESIDE_FRAME, MENDING + HELD
+    per_frame = min(tile, 170 * pixels) + (0 if spooled else held * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
-    return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+    least = 0 if beside is None else beside.piece_bytes(beside.core + 2 * halo)
+    return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame, least=least)
 
 
 def copying_layout(frame_bytes: int, pixels: int, *, budget: int) -> Layout:

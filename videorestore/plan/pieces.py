@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from videorestore.make.work import Piece, Shot
@@ -49,14 +49,13 @@ def plan_pieces(
     models: tuple[str, ...],
     missing: frozenset[int],
     *,
-    core: int,
-    curve_core: int,
+    cores: Mapping[str, int],
     halo: int,
 ) -> tuple[Piece, ...]:
-    """Pieces of all shots; the halo counts good frames, so that a long missing run does not use it up."""
+    """Pieces of all shots, of at most so many frames by their model; the halo counts good frames, so that a long missing run does not use it up."""
     pieces: list[Piece] = []
     for shot, model in zip(shots, models):
-        for piece in cut_pieces([shot], core=curve_core if model == "curve" else core, halo=0):
+        for piece in cut_pieces([shot], core=cores[model], halo=0):
             low, high = piece.start, piece.stop
             count = 0
             while low > shot[0] and count < halo:

@@ -1,68 +1,68 @@
-"""Which model denoises better, without knowing the truth: Stein's unbiased estimate of the squared error.
-
-For y = truth + white noise of sd s, E|f(y) - truth|^2 = E|f(y) - y|^2 - N s^2 + 2 s^2 E div f(y); the divergence is
-found by one random probe (Ramani, Blu and Unser, 2008).
-"""
+"""Whether the curve is worth asking where noise is removed, without knowing the truth: by Stein's estimate and one probe."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
-import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
+from videorestore.request import Quality
+from videorestore.spatial.noise import LUMA, Noise
+from videorestore.spatial.stein import PROBE, Divergence
 
-Denoiser = Callable[[FloatArray], FloatArray]
+FEWEST = 3
+"""Different frames without which there is no curve at all."""
 
-PROBE = 0.1
-"""Length of the probe as a share of the noise sd."""
-
-CLEAR, BLUR, FEWEST = 3.0, (7, 7), 0.02
-"""Samples are judged whose surroundings are so many sd away from black and white; if they are no more than a share, nothing
-is known."""
+WORTH = 0.03
+"""Share of the error along motion that the curve must take away: asking it doubles the time."""
 
 
-def estimated_mse(
-    denoiser: Denoiser, frames: FloatArray, core: slice, sd: float, *, monochrome: bool = False, seed: int = 0
-) -> float:
-    """Estimated mean squared error of ``denoiser(frames)`` against the unknown truth; NaN where nearly all noise is cut off.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """What the curve has to say beside motion.
 
-    Where the noise is not white (after a codec) the level is off, even below zero, for all denoisers alike.
+    Attributes
+    ----------
+    gain : float
+        Share of motion's squared error that it takes away, as estimated.
+    divergence : Divergence or None
+        What its difference from motion has of the noise in each sample; None where it is not worth asking.
+    """
+
+    gain: float = 0.0
+    divergence: Divergence | None = None
+
+
+def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
+    """What the curve has to say of a part of a shot.
 
     Parameters
     ----------
-    denoiser : callable
-        From frames ``(n, h, w, c)`` to the estimate of ``frames[core]``.
     frames : ndarray, shape (n, h, w, c)
         Noisy, on the 0..255 scale.
-    core : slice
-        The frames that are judged.
-    sd : float
-        Of the noise.
-    monochrome : bool
-        All channels carry the same noise; then the probe is the same in all of them, too.
+    noise : Noise
+        As it will be removed. After a codec nothing is known: its noise is not independent.
     """
-    shape = (*frames.shape[:3], 1) if monochrome else frames.shape
-    probe = np.broadcast_to(
-        np.random.default_rng(seed).standard_normal(shape, dtype=np.float32), frames.shape
-    )
-    clear = unclipped(frames[core], sd)
-    if clear.mean() <= FEWEST:
-        return float("nan")
-    step = np.float32(PROBE * sd)
-    estimate = denoiser(frames)
-    moved = denoiser(frames + step * probe)
-    divergence = float(np.mean((probe[core] * (moved - estimate))[clear], dtype=np.float64)) / float(step)
-    residual = float(np.mean(np.square(estimate - frames[core])[clear], dtype=np.float64))
-    return residual - sd * sd + 2 * sd * sd * divergence
+    from videorestore.curve.denoise import pair_with
+    from videorestore.curve.fit import fit_shot
+    from videorestore.motion.denoise import stored_mean
 
-
-def unclipped(frames: FloatArray, sd: float) -> NDArray[np.bool_]:
-    """Samples of frames ``(n, h, w, c)`` whose noise is not cut off at black or white.
-
-    Noise that is cut off has another mean than the truth: what comes nearer to the truth looks worse there.
-    """
-    smooth = np.stack([cv2.blur(frame, BLUR).reshape(frame.shape) for frame in frames])
-    return np.asarray((smooth > CLEAR * sd) & (smooth < 255 - CLEAR * sd))
+    if noise.codec or len({frame.tobytes() for frame in frames}) < FEWEST:
+        return Say()
+    if noise.monochrome and frames.shape[-1] == 3:
+        # All channels carry the noise of the luma.
+        frames = (frames @ LUMA)[..., None]
+    step = np.float32(PROBE * noise.sd)
+    probe = np.random.default_rng(0).standard_normal(frames.shape, dtype=np.float32)
+    fit = fit_shot(frames, sigma=noise.sd)
+    pairs = []
+    for given in (frames, frames + step * probe):
+        mean, sd = stored_mean(given, noise, quality=quality)
+        pairs.append(pair_with(given, noise, fit, mean, sd))
+    pair, moved = pairs
+    probed = probe * ((moved.second - moved.first) - (pair.second - pair.first)) / step
+    divergence = pair.learn(probed)
+    claimed = float(np.mean(pair.first_left * pair.noise, dtype=np.float64))
+    gain = pair.gain(pair.weight(divergence), probed) / max(claimed, 1e-9)
+    return Say(gain=gain, divergence=divergence if gain > WORTH else None)

@@ -15,7 +15,7 @@ import numpy as np
 from videorestore import __version__
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.make.engines import engine_for
+from videorestore.make.engines import MotionEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import Source
@@ -120,7 +120,7 @@ def _part_of(source: Source, found: Scan) -> _Part:
     frame = min(good, key=lambda i: abs(i - middle))
     number = next(k for k, (a, b) in enumerate(found.shots) if a <= frame < b)
     low, high = found.shots[number]
-    reach = engine_for("motion", "best").denoise_reach + 2
+    reach = MotionEngine("best").denoise_reach + 2
     low, high = max(low, frame - reach), min(high, frame + reach + 1)
     numbers = [i for i in range(low, high) if i in set(good)]
     pixels = read_pixels(source, low, high)[[i - low for i in numbers]]
@@ -149,9 +149,7 @@ def _busiest(picture: FloatArray) -> tuple[int, int]:
 def _made(part: _Part, quality: Any, strength: float) -> FloatArray:
     if part.noise.sd <= 0 or strength == 0:
         return np.asarray(part.pixels[part.at], np.float32)
-    clean, _, _ = engine_for("motion", quality).denoise(
-        part.pixels, part.noise, strength, part.at, part.at + 1
-    )
+    clean, _, _ = MotionEngine(quality).denoise(part.pixels, part.noise, strength, part.at, part.at + 1)
     return np.asarray(clean[0], np.float32)
 
 
