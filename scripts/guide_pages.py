@@ -3,7 +3,7 @@
     scripts/dev docs [FOLDER]      writes FOLDER/index.html and its pages (build/guide by default)
 
 The pages need no network and no script. Only this much of Markdown is understood: headings, paragraphs, lists, tables,
-indented and fenced code, ``code``, **bold** and [links](page.md).
+indented and fenced code, ``code``, **bold** and [links](page.md); lines that are comments are left out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ TITLES = {
     "record": "How to read the record",
     "trust": "What the sd means, and when to trust a frame",
     "limits": "Limits, with examples",
+    "measured": "What was measured",
     "python": "From Python",
     "reference": "The Python names",
 }
@@ -59,8 +60,8 @@ def _link(found: re.Match[str]) -> str:
 
 
 def blocks(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Kinds and lines of the blocks of a page."""
-    lines = text.splitlines()
+    """Kinds and lines of the blocks of a page, comments left out."""
+    lines = [line for line in text.splitlines() if not line.startswith("<!--")]
     k = 0
     while k < len(lines):
         line = lines[k]

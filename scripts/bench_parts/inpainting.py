@@ -31,7 +31,7 @@ from bench_parts.tables import shown, summed
 Mask = NDArray[np.bool_]
 
 CASES = ("half", "block 1", "block 3", "scratches", "rows", "logo")
-QUICK = ("block 3", "scratches", "logo")
+QUICK = ("block 3", "scratches")
 FRAMES = 30
 """Frames of a clip: the peers look at few, and damage of one frame needs no more."""
 

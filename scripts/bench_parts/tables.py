@@ -139,10 +139,11 @@ def write(section: str, results: Mapping[str, Any], documents: Sequence[Path], s
         result: Any = results if first == section else None
         for key in keys:
             result = result.get(key) if isinstance(result, Mapping) else None
-        if not result or not isinstance(result, (Mapping, list)):
+        if not result or not isinstance(result, (Mapping, list, str)):
             return found[0]
         written.append(found["name"])
-        text = f"{table(rows_of(result))}\n\n{said}\n"
+        shown = f"```\n{result}\n```" if isinstance(result, str) else table(rows_of(result))
+        text = f"{shown}\n\n{said}\n"
         return f"{found[1]}{text}<!-- end {digest(text)} -->"
 
     for document in documents:
