@@ -46,7 +46,7 @@ def clips(quick: bool) -> dict[str, np.ndarray]:
 def trials(frames: np.ndarray, repeats: int, seed: int = 11) -> np.ndarray:
     """Rows of planted count, stated count, its probability, log probability of the planted one."""
     from videorestore.order.count import count_missing
-    from videorestore.plan.count import best_within_one
+    from videorestore.plan.count import stated
 
     rng = np.random.default_rng(seed)
     rows = []
@@ -55,8 +55,8 @@ def trials(frames: np.ndarray, repeats: int, seed: int = 11) -> np.ndarray:
             after = int(rng.integers(3, max(4, len(frames) - gap - 4)))
             given = np.delete(frames, np.arange(after + 1, after + 1 + gap), axis=0)
             chances = count_missing(given, after)
-            stated = best_within_one(chances)
-            rows.append((gap, stated, chances[stated], np.log(chances[gap])))
+            count, _ = stated(chances)
+            rows.append((gap, count, chances[count], np.log(chances[gap])))
     return np.array(rows)
 
 

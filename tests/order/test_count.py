@@ -58,3 +58,15 @@ def test_directions_of_edges_do_not_depend_on_contrast(pan):
     assert len(plain) == 5
     strength = [float(np.median(f / np.maximum(p, 1e-6))) for f, p in zip(faint, plain)]
     assert np.allclose(strength[:2], 0.25, atol=0.01) and min(strength[2:]) > 0.4
+
+
+def test_nearly_nothing_moves_so_nearly_nothing_is_told():
+    from videorestore.plan.count import stated
+
+    rng = np.random.default_rng(5)
+    still = np.repeat(rng.uniform(60, 190, (1, 30, 40, 1)), 50, axis=0)
+    frames = (still + 2 * rng.standard_normal(still.shape)).astype(np.float32)
+    for gap in (1, 5):
+        chance = count_missing(np.delete(frames, np.arange(21, 21 + gap), axis=0), 20)
+        count, told = stated(chance)
+        assert count <= 2 and not told

@@ -169,12 +169,25 @@ def test_nothing_but_nan_is_refused(clip):
         vr.inpaint(np.full((5, 24, 32, 3), np.nan, np.float32))
 
 
-def test_the_count_that_is_stated_is_best_within_one(clip, monkeypatch):
+@pytest.mark.parametrize(
+    ("places", "shares", "count", "told"),
+    [
+        ([2, 6, 7, 8], [0.5, 0.2, 0.15, 0.15], 2, True),
+        ([6, 7, 8], [0.1, 0.5, 0.4], 7, True),
+        ([2, 6, 7, 8], [0.31, 0.25, 0.22, 0.22], 2, False),
+        ([0, 6, 7, 8], [0.31, 0.25, 0.22, 0.22], 1, False),
+        ([0, 1, 8, 9], [0.04, 0.04, 0.49, 0.43], 8, False),
+    ],
+)
+def test_the_least_plausible_count_is_taken_where_nobody_can_tell(
+    clip, monkeypatch, places, shares, count, told
+):
     chances = np.zeros(21)
-    chances[[2, 6, 7, 8]] = 0.31, 0.25, 0.22, 0.22
+    chances[places] = shares
     monkeypatch.setattr("videorestore.order.count.count_missing", lambda *_, **__: chances)
     (entry,) = vr.fill(clip, insert="?@6", model="motion").record["inserted"]
-    assert entry["count"] == 7 and entry["probability"] == pytest.approx(0.22)
+    assert entry["count"] == count and entry["told"] is told
+    assert entry["probability"] == pytest.approx(chances[count])
 
 
 @pytest.mark.parametrize("model", ["auto", "motion"])

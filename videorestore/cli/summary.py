@@ -90,6 +90,10 @@ def _how(record: Record) -> list[tuple[str, str]]:
             found.append(("self-test", ", ".join(parts)))
     for entry in record.get("inserted", []):
         sure = f" (probability {entry['probability']:.2f})" if "probability" in entry else ""
+        if not entry.get("told", True):
+            sure = (
+                f" (how many are absent cannot be told; the least that is plausible{sure.replace(' (', ', ')}"
+            )
         found.append(("inserted", f"{entry['count']} after frame {entry['after']}{sure}"))
     for entry in record.get("placed", []):
         found.append(("placed", f"{entry['name']} at {entry['index']}"))

@@ -17,12 +17,32 @@ AROUND = 32
 
 SIDE = 240
 
+TOLD = 0.5
+"""Probability of the most probable count below which nobody can tell."""
+
+FEWER = 0.1
+"""Where nobody can tell, the count is the smallest that has at least this share of the probability at or below it: new frames
+that were never there cost more than some that stay absent."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The number of absent frames that is best within one, its probability, and the probability of every number."""
+    """How many frames are absent.
+
+    Attributes
+    ----------
+    count : int
+        The number that is best within one, or, where ``told`` is false, the smallest that is plausible.
+    probability : float
+        Of this number.
+    told : bool
+        Some number has a probability of at least `TOLD`.
+    table : mapping from int to float
+        Probability of every number.
+    """
 
     count: int
+    told: bool
     probability: float
     table: Mapping[int, float]
 
@@ -42,16 +62,22 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     before = [i for i in range(a, after + 1) if i not in found.void][-AROUND:]
     behind = [i for i in range(after + 1, b) if i not in found.void][:AROUND]
     if len(before) < 2 or len(behind) < 2:
-        return Count(count=0, probability=1.0, table={0: 1.0})
+        return Count(count=0, told=True, probability=1.0, table={0: 1.0})
     numbers = [*before, *behind]
     frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], SIDE) for i in numbers])
     chances = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
     progress("counting absent frames", 1, 1)
-    best = best_within_one(chances)
+    best, told = stated(chances)
     table = {k: float(p) for k, p in enumerate(chances) if p >= 5e-4}
-    return Count(count=best, probability=float(chances[best]), table=table)
+    return Count(count=best, told=told, probability=float(chances[best]), table=table)
 
 
-def best_within_one(chances: NDArray[np.float64]) -> int:
-    """The count that is most surely right within one, from the probability of every count; the likelier of equals."""
-    return int(np.argmax(np.convolve(chances, [1.0, 1.05, 1.0], "same")))
+def stated(chances: NDArray[np.float64]) -> tuple[int, bool]:
+    """The count to state, from the probability of every count, and whether it can be told.
+
+    What can be told is the count that is most surely right within one, the likelier of equals. Otherwise it is the
+    smallest plausible one, but at least one: somebody says that frames are absent.
+    """
+    if chances.max() >= TOLD:
+        return int(np.argmax(np.convolve(chances, [1.0, 1.05, 1.0], "same"))), True
+    return max(1, int(np.searchsorted(np.cumsum(chances), FEWER))), False

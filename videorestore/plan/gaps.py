@@ -45,6 +45,7 @@ def resolve_insertions(
             entry |= {
                 "count": count,
                 "probability": round(counted.probability, 3),
+                "told": counted.told,
                 "probabilities": {str(k): round(p, 4) for k, p in counted.table.items()},
             }
         else:
