@@ -18,6 +18,7 @@ from videorestore.fields.complete import (
     _shape,
     complete,
     complete_plane,
+    noise_variance,
     own_lines,
 )
 
@@ -158,3 +159,20 @@ def test_a_slow_pan_is_followed_at_once() -> None:
     lines = own_lines(moving[3], 1)
     plain = np.square(moving[3][::2] - 0.5 * (lines[..., 1] + lines[..., 2])).mean()
     assert np.square(planes[0] - moving[3])[::2].mean() < 0.055 * plain
+
+
+def test_noise_is_measured_plane_by_plane_and_taken_out_of_the_texture() -> None:
+    rng = np.random.default_rng(7)
+    moving = [np.clip(picture, 0, 255) for picture in panned(1.3, 6)]
+    noisy = [tuple(p + rng.normal(0, sd, p.shape).astype(np.float32) for sd in (0, 6)) for p in moving]
+    fields = [Field(planes=planes, parity=k % 2) for k, planes in enumerate(noisy)]
+    flat = [
+        np.full((64, 96), 90, np.float32) + rng.normal(0, 6, (64, 96)).astype(np.float32) for _ in range(6)
+    ]
+    even = [Field(planes=(p,), parity=k % 2) for k, p in enumerate(flat)]
+    assert noise_variance(even, 0) == pytest.approx(36, rel=0.15)
+    assert noise_variance(fields, 1) > noise_variance(fields, 0) + 15
+    # What only noise makes rough is a mean of what all fields say, not a copy of one.
+    flows = {j: np.zeros((64, 96, 2), np.float32) for j in (-2, -1, 1, 2)}
+    spread = [float(np.std(complete_plane(even, 2, 0, flows, noise)[0])) for noise in (NOISE, 36.0)]
+    assert spread[1] < 0.6 * spread[0] and spread[1] < 3

@@ -159,3 +159,36 @@ def test_restore_makes_clean_whole_frames_of_noisy_fields() -> None:
 def test_upsample_says_what_to_do_first() -> None:
     with pytest.raises(vr.VideoRestoreError, match="deinterlace first"):
         vr.upsample(interlaced(scene(20), 0), factor=2)
+
+
+def test_noise_is_removed_from_whole_frames() -> None:
+    pictures = scene(32)
+    options = {"quality": "fast", "mend": "off", "deflicker": "off", "model": "motion", "input_fps": 25}
+    done = vr.restore(noisy_tape(pictures, 20), **options)
+    # The lines that a field has are cleaned as well as those that it lacks.
+    own, made = (
+        np.mean([np.square(done.clip.frames[k][q::2].astype(float) - pictures[k][q::2]).mean() for k in range(4, 28)
+                 for q in [(k + side) % 2]]) for side in (0, 1)
+    )  # fmt: skip
+    assert made < 1.15 * own
+    assert {f["origin"] for f in done.record["frames"]} == {"denoised"}
+    assert [f["source"] for f in done.record["frames"]] == [k // 2 for k in range(32)]
+
+
+def test_restore_undoes_pulldown_by_itself() -> None:
+    pictures = scene(40)
+    done = vr.restore(np.stack(telecined(pictures)), input_fps=Fraction(30000, 1001))
+    assert np.array_equal(done.clip.frames, pictures)
+    assert done.clip.info.fps == Fraction(24000, 1001)
+    assert done.record["fields"]["kind"] == "telecined"
+    left = vr.restore(np.stack(telecined(pictures)), input_fps=30, deinterlace="off")
+    assert np.array_equal(left.clip.frames, np.stack(telecined(pictures)))
+
+
+def test_restore_of_part_of_a_telecined_file(tmp_path) -> None:
+    pictures = scene(40)
+    source = tmp_path / "film.mkv"
+    vr.write(np.stack(telecined(pictures)), source, codec="ffv1")
+    done = vr.restore(source, str(tmp_path / "out.mkv"), codec="ffv1", range="5:30", jobs=1)
+    assert len(done.record["frames"]) == 20
+    assert np.array_equal(vr.read(tmp_path / "out.mkv").frames, pictures[4:24])

@@ -1,4 +1,4 @@
-"""One piece of interlaced video: its fields restored each for itself, then made whole, put together again, or woven back."""
+"""One piece of interlaced video: its fields mended each for themselves, then made whole or woven back; whole frames restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, LOOKED_AT, LOOKING, STARTING
 from videorestore.make.pipeline import Restoration
 from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
-from videorestore.media.source import Source
+from videorestore.media.source import Counting, FrameIndex, Source
 from videorestore.request.common import Quality
 
 ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
@@ -27,6 +27,9 @@ COMPLETING = {"fast": 3.0, "default": 6.0, "best": 9.0}
 
 HALO = REACH + 1
 """Frames around a piece that are read: six fields, as far as three rounds reach."""
+
+PORTION = 8
+"""Source frames of which whole frames are made in one go, where they are worked on further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +72,13 @@ class Interlaced(Work):
         """See `Work.placed`."""
         return self if self.inner is None else replace(self, inner=self.inner.placed(scratch, mask_file))
 
-    def _first_output(self, number: int) -> int:
+    def first_output(self, number: int) -> int:
+        """Number of the first output that is made of a source frame or a later one."""
         return bisect_left(self.outputs, number, key=lambda output: output.anchor)
 
     def output_counts(self) -> list[int]:
         """How many frames each piece gives."""
-        return [self._first_output(p.stop) - self._first_output(p.start) for p in self.pieces]
+        return [self.first_output(p.stop) - self.first_output(p.start) for p in self.pieces]
 
     def seconds(self) -> float:
         """Estimated CPU time in seconds."""
@@ -88,8 +92,9 @@ class Interlaced(Work):
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        outputs = self.outputs[self._first_output(piece.start) : self._first_output(piece.stop)]
-        frames = self._frames(source, piece)
+        outputs = self.outputs[self.first_output(piece.start) : self.first_output(piece.stop)]
+        mended = self._mended(source, piece)
+        frames = {number: made.frame for number, made in mended.items()}
         made = self._completed(piece, frames, outputs)
         for output in outputs:
             if output.top is not None and output.bottom is not None:
@@ -97,12 +102,17 @@ class Interlaced(Work):
                 yield Made(frame=_timed(frame, output), origin="kept", source=output.anchor)
                 continue
             frame, sd = next(made)
-            yield Made(frame=_timed(frame, output), origin="mended", source=output.anchor, sd_map=sd)
+            own = int(output.top is None)
+            damage = tuple(d for d in mended[output.anchor].damage if d[1][1] % 2 == own)
+            yield Made(
+                frame=_timed(frame, output), origin="mended", source=output.anchor, sd_map=sd, damage=damage
+            )
 
-    def _frames(self, source: Source, piece: Piece) -> dict[int, Frame]:
+    def _mended(self, source: Source, piece: Piece) -> dict[int, Made]:
         """The frames that a piece reads, restored field by field where that is asked for."""
         if self.inner is None:
-            return {f.index: f for f in source.frames(piece.read_start, piece.read_stop)}
+            read = source.frames(piece.read_start, piece.read_stop)
+            return {f.index: Made(frame=f, origin="kept") for f in read}
         shot = next((a, b) for a, b in self.shots if a <= piece.start < b)
         low, high = max(shot[0], piece.start - HALO), min(shot[1], piece.stop + HALO)
         wider = replace(
@@ -112,8 +122,7 @@ class Interlaced(Work):
             read_start=max(shot[0], piece.read_start - HALO),
             read_stop=min(shot[1], piece.read_stop + HALO),
         )
-        woven = restored_fields(self.inner, source, wider)
-        return {number: made.frame for number, made in zip(range(low, high), woven)}
+        return dict(zip(range(low, high), restored_fields(self.inner, source, wider)))
 
     def _completed(
         self, piece: Piece, frames: dict[int, Frame], outputs: tuple[Output, ...]
@@ -136,6 +145,105 @@ class Interlaced(Work):
             if place in keep:
                 like = frames[begin + place // 2]
                 yield _native(planes, like, fields[place].parity), _sd(sds, like)
+
+
+class WholeView(Source):
+    """The whole frames that are made of the fields of a source, as a source of their own; frames count from 0.
+
+    Parameters
+    ----------
+    source : Source
+    work : Interlaced
+    held : bool
+        What was made stays at hand, in the samples of the source; otherwise only the last portion does.
+    """
+
+    def __init__(self, source: Source, work: Interlaced, *, held: bool) -> None:
+        self._source = source
+        self._work = work
+        self._held = held
+        self.path = source.path
+        self.info = work.shape.info
+        self.height, self.width = source.height, source.width
+        self.made: dict[int, Made] = {}
+
+    def index(self, progress: Counting | None = None) -> FrameIndex:
+        """See `Source.index`."""
+        outputs = self._work.outputs
+        return FrameIndex(
+            times=tuple(o.time for o in outputs),
+            durations=tuple(o.duration for o in outputs),
+            statuses=tuple("good" for _ in outputs),
+        )
+
+    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+        """See `Source.frames`."""
+        for number in range(start, len(self._work.outputs) if stop is None else stop):
+            if number not in self.made:
+                portion = self._portion(self._work.outputs[number].anchor)
+                self.made = self.made | portion if self._held else portion
+            yield self.made[number].frame
+
+    def _portion(self, start: int) -> dict[int, Made]:
+        """What is made of the source frames from one on."""
+        low, high = next(shot for shot in self._work.shots if shot[0] <= start < shot[1])
+        stop = min(high, start + PORTION)
+        reads = {"read_start": max(low, start - HALO), "read_stop": min(high, stop + HALO)}
+        made = self._work.make(self._source, Piece(index=0, start=start, stop=stop, **reads))
+        return {
+            k: replace(one, frame=replace(one.frame, index=k), sd_map=None)
+            for k, one in enumerate(made, self._work.first_output(start))
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """See `Source.facts`."""
+        return self._source.facts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole(Work):
+    """A restoration of the whole frames that are made of fields. Pieces are numbered by those frames."""
+
+    fields: Interlaced
+    inner: Restoration
+
+    def placed(self, scratch: str, mask_file: str | None) -> Whole:
+        """See `Work.placed`."""
+        return replace(
+            self,
+            fields=self.fields.placed(scratch, mask_file),
+            inner=self.inner.placed(scratch, mask_file),
+        )
+
+    @property
+    def holds_shots(self) -> bool:
+        """See `Work.holds_shots`."""
+        return self.inner.holds_shots
+
+    def output_counts(self) -> list[int]:
+        """How many frames each piece gives."""
+        return self.inner.output_counts()
+
+    def seconds(self) -> float:
+        """Estimated CPU time in seconds."""
+        return self.fields.seconds() + self.inner.seconds()
+
+    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+        """The frames of one piece, in output order."""
+        view = WholeView(source, self.fields, held=True)
+        for made in self.inner.make(view, piece, progress):
+            before = None if made.source is None else view.made[made.source]
+            if before is None:
+                yield made
+                continue
+            yield replace(
+                made,
+                origin=before.origin if made.origin == "kept" else made.origin,
+                source=before.source,
+                damage=(*before.damage, *made.damage),
+                notes=tuple(dict.fromkeys((*before.notes, *made.notes))),
+                doubtful=before.doubtful or made.doubtful,
+            )
 
 
 def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterator[Made]:

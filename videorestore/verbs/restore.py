@@ -9,7 +9,7 @@ import numpy as np
 
 from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
-from videorestore.make.interlaced import FieldWise, Interlaced
+from videorestore.make.interlaced import FieldWise, Interlaced, Whole, WholeView
 from videorestore.make.masks import MaskSource
 from videorestore.make.pipeline import Restoration
 from videorestore.make.steps import Steps
@@ -20,7 +20,15 @@ from videorestore.plan.choose import Job, choose
 from videorestore.plan.dirt import SearchedMasks, dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
-from videorestore.plan.interlaced import field_wise, surely_interlaced, whole_frames
+from videorestore.plan.interlaced import (
+    at_hand,
+    denoised,
+    field_wise,
+    surely_film,
+    surely_interlaced,
+    together,
+    whole_frames,
+)
 from videorestore.plan.moments import Place
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.review import AcceptedMasks, SparedMasks, Verdict
@@ -44,12 +52,14 @@ SHORTEST = 4
 
 def plan(
     source: Source, options: RestoreOptions, budget: int, progress: Progress = silent
-) -> Restoration | FieldWise | Interlaced:
+) -> Restoration | FieldWise | Interlaced | Whole:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     check_raised(source.info.fps, options.fps)
     found = scan(source, options.span, progress)
     if surely_interlaced(source, found):
         return of_fields(source, found, options, budget, progress)
+    if options.deinterlace != "off" and surely_film(source, found):
+        return of_film(source, found, options, budget, progress)
     notes: list[str] = fields_left(source, found)
     accepted, rejected = verdicts(source, found, options)
     missing = frames_to_fill(found, options, accepted, notes) - rejected.frames
@@ -167,7 +177,7 @@ def lost_by_time(found: Scan, notes: list[str]) -> tuple[Place, ...]:
 
 def of_fields(
     source: Source, found: Scan, options: RestoreOptions, budget: int, progress: Progress
-) -> FieldWise | Interlaced:
+) -> FieldWise | Interlaced | Whole:
     """Restore the fields of each parity for themselves, then make whole frames of them, or leave them interlaced."""
     if options.factor is not None or options.fps is not None:
         raise InputError(
@@ -188,12 +198,25 @@ def of_fields(
         return field_wise(source, found, inner)
     rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
     judged = found.fields.settled()
-    return whole_frames("restore", source, found, judged, rate, options.quality, budget, inner)
+    whole = whole_frames("restore", source, found, judged, rate, options.quality, budget, inner)
+    return denoised(whole, source, found, options, budget)
+
+
+def of_film(source: Source, found: Scan, options: RestoreOptions, budget: int, progress: Progress) -> Whole:
+    """Undo pulldown, then restore the film's own frames."""
+    judged = found.fields.settled()
+    whole = whole_frames("restore", source, found, judged, "frame", options.quality, budget)
+    view = WholeView(source, whole, held=False)
+    inner = plan(view, replace(options, span=None), max(budget - at_hand(source), budget // 2), progress)
+    assert isinstance(inner, Restoration)
+    notes = [*whole.findings["plan"], *inner.findings["plan"]]
+    whole = replace(whole, findings={**whole.findings, **inner.findings, "plan": notes})
+    return together(whole, inner, source)
 
 
 def fields_left(source: Source, found: Scan) -> list[str]:
     """What is said of fields that restore leaves as they are."""
-    if found.fields.progressive or isinstance(source, FieldView):
+    if found.fields.progressive or isinstance(source, (FieldView, WholeView)):
         return []
     kind = found.fields.record()["kind"]
     return [
