@@ -104,7 +104,8 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
     """
     rows: dict[str, list[float]] = {name: [] for name in ("level", "contrast", "grain", *_STEPS)}
     tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
-    plain, fitted, compensated, blocks, detail = [], [], [], [], []
+    plain, fitted, compensated = [], [], []
+    coarse: list[tuple[FloatArray, FloatArray]] = []
     views: deque[NDArray[np.uint8]] = deque(maxlen=LAGS)
     small: deque[FloatArray] = deque(maxlen=LAGS + 1)
     wide: deque[NDArray[np.uint8]] = deque(maxlen=5)
@@ -119,19 +120,14 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         rows["level"].append(float(luma.mean()))
         rows["contrast"].append(float(_blocks(luma).std()))
         rows["grain"].append(_grain(view))
-        mean, square = (cv2.resize(v, GRID[::-1], interpolation=cv2.INTER_AREA) for v in (luma, luma * luma))
-        blocks.append(mean.astype(np.float32))
-        detail.append(np.sqrt(np.maximum(square - mean * mean, 0)).astype(np.float32))
-        plain.append([np.nan] * LAGS)
-        fitted.append([np.nan] * LAGS)
-        for lag, earlier in enumerate(reversed(small)):
-            if lag < LAGS:
-                plain[-1][lag] = float(np.abs(tiny - earlier).mean())
-                fitted[-1][lag] = _after_gain(tiny, earlier)
+        coarse.append(_coarse(luma))
+        before = list(small)[: -LAGS - 1 : -1]
+        plain.append(_filled([float(np.abs(tiny - earlier).mean()) for earlier in before]))
+        fitted.append(_filled([_after_gain(tiny, earlier) for earlier in before]))
         small.append(tiny)
         for name in _STEPS:
             rows[name].append(np.nan)
-        compensated.append([np.nan] * LAGS)
+        compensated.append(_filled([]))
         if last is not None:
             difference = np.abs(luma - last) if luma.shape == last.shape else np.abs(tiny - small[-2])
             rows["step"][-1] = float(difference.mean())
@@ -140,11 +136,9 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
             ahead, back = fast_flow(wide[-1], view), fast_flow(view, wide[-1])
             rows["residual"][-1] = _residual(wide[-1], view, ahead, back)
             flows.append((ahead, back))
-            compensated[-1][0] = rows["residual"][-1]
-            if compensated[-1][0] > _SUSPECT:
-                for lag, earlier_view in enumerate(list(views)[-2::-1], start=1):
-                    there, home = fast_flow(earlier_view, view), fast_flow(view, earlier_view)
-                    compensated[-1][lag] = _residual(earlier_view, view, there, home)
+            earlier_views = list(views)[-2::-1] if rows["residual"][-1] > _SUSPECT else []
+            farther = [_residual(v, view, fast_flow(v, view), fast_flow(view, v)) for v in earlier_views]
+            compensated[-1] = _filled([rows["residual"][-1], *farther])
         else:
             flows.append(None)
         wide.append(view)
@@ -154,23 +148,33 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         found, better = _tracked(list(flows), list(wide))
         if better is not None:
             flows[-2] = better
-        for name, value in zip(("ratio", "agreement", "motion"), found):
-            tracks[name].append(value)
+        for name, number in zip(tracks, found):
+            tracks[name].append(number)
         last = luma
     n = len(rows["level"])
     # The step that the last three flows speak of is the one before the newest.
-    late = {
-        name: np.array((values[1:] + [np.nan])[:n] if n else [], float) for name, values in tracks.items()
-    }
+    late = {name: np.array([*values[1:], np.nan][:n], float) for name, values in tracks.items()}
     return Measures(
         **{name: np.array(values, float) for name, values in rows.items()},
         plain=np.array(plain, float).reshape(n, LAGS),
         fitted=np.array(fitted, float).reshape(n, LAGS),
         compensated=np.array(compensated, float).reshape(n, LAGS),
-        blocks=np.array(blocks, np.float32).reshape(n, *GRID),
-        detail=np.array(detail, np.float32).reshape(n, *GRID),
+        blocks=np.array([mean for mean, _ in coarse], np.float32).reshape(n, *GRID),
+        detail=np.array([deviation for _, deviation in coarse], np.float32).reshape(n, *GRID),
         **late,
     )
+
+
+def _coarse(luma: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of coarse blocks."""
+    mean, square = (cv2.resize(v, GRID[::-1], interpolation=cv2.INTER_AREA) for v in (luma, luma * luma))
+    deviation = np.sqrt(np.maximum(square - mean * mean, 0))
+    return mean.astype(np.float32), deviation.astype(np.float32)
+
+
+def _filled(lags: list[float]) -> list[float]:
+    """One value for each of `LAGS` frames before; NaN where there is none."""
+    return lags + [np.nan] * (LAGS - len(lags))
 
 
 def _luma(picture: FloatArray) -> FloatArray:

@@ -374,22 +374,8 @@ def restore_frame(
                             s += variance[t, q, y + i, x + j]
                     scale[q] = np.float32(8.0) / np.sqrt(s + np.float32(1e-8))
                 o, m = search(
-                    luma,
-                    forward,
-                    backward,
-                    t,
-                    y,
-                    x,
-                    reach,
-                    own_radius,
-                    radius,
-                    own,
-                    group,
-                    ref,
-                    lanes,
-                    near,
-                    place,
-                )
+                    luma, forward, backward, t, y, x, reach, own_radius, radius, own, group, ref, lanes, near, place
+                )  # fmt: skip
                 _gather(guide, place, m, scale, g)
                 _gather(noisy, place, m, scale, v)
                 share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)

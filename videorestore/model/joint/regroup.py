@@ -93,16 +93,11 @@ def sort_pixels(
     counted = None if facts.complete else seen
     sample, columns = pixels.sample()
     ratio = ratio_grid(posterior.noise_floor)
+    noise = None if noise_var is None else np.full(columns.size, noise_var)
     table = likelihood_table(
-        sample,
-        posterior.kernel,
-        x,
-        offered,
-        ratio,
-        periodic=posterior.periodic,
-        noise=None if noise_var is None else np.full(columns.size, noise_var),
+        sample, posterior.kernel, x, offered, ratio, periodic=posterior.periodic, noise=noise,
         count=None if counted is None else counted[columns],
-    )
+    )  # fmt: skip
     classes = find_classes(table, offered, ratio, limit)
     bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
     label, phi = np.full(d, -1, dtype=np.intp), np.zeros(d)
