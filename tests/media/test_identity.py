@@ -9,7 +9,7 @@ import av
 import pytest
 
 from tests.media.makers import same_planes
-from videorestore.media import OutputShape, SinkOptions, Span, copy_through, open_sink, open_source
+from videorestore.media import Excerpt, OutputShape, SinkOptions, copy_through, open_sink, open_source
 
 # file -> frames, and losses where there are any. Long clips are copied in part.
 ODD = {
@@ -116,7 +116,7 @@ def test_two_videos_two_sounds_two_subtitles(shared_data: Path, tmp_path: Path) 
     with open_source(path, stream=0) as source:
         info = source.info
         shape = OutputShape(info=info, height=source.height, width=source.width, n_frames=25, fps=info.fps)
-        span = Span(start=Fraction(0), stop=Fraction(1))
+        span = Excerpt(start=Fraction(0), stop=Fraction(1))
         with open_sink(tmp_path / "out.mp4", shape, streams_from=str(path), span=span) as sink:
             for frame in source.frames(0, 25):
                 sink.write(frame)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.media.makers import Make, leftovers, packets, picture, tone
 from videorestore.media import (
+    Excerpt,
     OutputShape,
     SinkOptions,
-    Span,
     copy_through,
     open_sink,
     open_source,
@@ -165,7 +165,7 @@ def test_a_part_of_the_source_takes_its_part_of_the_sound(make: Make, tmp_path: 
     out = tmp_path / name
     with open_source(path) as source:
         index = source.index()
-        span = Span(start=index.times[21], stop=index.times[31])
+        span = Excerpt(start=index.times[21], stop=index.times[31])
         shape = OutputShape(
             info=source.info, height=source.height, width=source.width, n_frames=10, fps=source.info.fps
         )
@@ -186,7 +186,7 @@ def test_a_part_of_the_source_takes_its_part_of_the_sound(make: Make, tmp_path: 
 def test_a_part_of_the_source_takes_its_part_of_the_chapters(make: Make, tmp_path: Path, rich: Path) -> None:
     with open_source(rich) as source:
         index = source.index()
-        span = Span(start=index.times[20], stop=index.times[30])
+        span = Excerpt(start=index.times[20], stop=index.times[30])
         shape = OutputShape(
             info=source.info, height=source.height, width=source.width, n_frames=10, fps=source.info.fps
         )
@@ -304,7 +304,7 @@ def test_subtitles_end_with_the_range(rich: Path, tmp_path: Path) -> None:
         shape = OutputShape(
             info=source.info, height=source.height, width=source.width, n_frames=stop, fps=source.info.fps
         )
-        span = Span(start=Fraction(0), stop=index.times[stop])
+        span = Excerpt(start=Fraction(0), stop=index.times[stop])
         with open_sink(str(copied), shape, LOSSLESS, streams_from=str(rich), span=span) as sink:
             for frame in source.frames(0, stop):
                 sink.write(frame)

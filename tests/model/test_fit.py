@@ -4,7 +4,7 @@ import pytest
 from tests.model.planted import planted, same_order
 from tests.reference import gp as twin
 from videorestore.model import ElectroGP
-from videorestore.model.gram import CHUNK, columns_of, group_grams, survey
+from videorestore.model.gram import CHUNK, columns_of, first_pass, group_grams
 from videorestore.model.joint import scaling as scaling_module
 from videorestore.model.starts import METHODS, order_from, orient
 
@@ -223,7 +223,7 @@ def test_first_pass_counts_distances_over_what_both_frames_show():
     rng = np.random.default_rng(0)
     y = rng.normal(size=(6, 30))
     y[rng.uniform(size=y.shape) < 0.3] = np.nan
-    facts = survey(columns_of(y, 7), 6)
+    facts = first_pass(columns_of(y, 7), 6)
     for i in range(6):
         for j in range(6):
             expected = np.nanmean((y[i] - y[j]) ** 2) * 30

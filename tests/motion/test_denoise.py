@@ -21,7 +21,7 @@ from videorestore.motion._kernels_denoise import (
 from videorestore.motion.denoise import REACH, denoise, reach
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
-from videorestore.spatial.subsampled import gather, spread
+from videorestore.spatial.subsampled import gather, scatter
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -115,7 +115,7 @@ def test_coded_colour_is_denoised_at_its_own_resolution(quality: str, start: int
 
 def half_chroma(frames: np.ndarray) -> np.ndarray:
     planes = to_planes(frames.astype(np.float32), basis=LUMA_CHROMA)
-    planes[:, 1:] = spread(gather(planes[:, 1:]))
+    planes[:, 1:] = scatter(gather(planes[:, 1:]))
     return from_planes(planes, basis=LUMA_CHROMA)
 
 

@@ -8,7 +8,7 @@ from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache, View, pair
 from videorestore.motion.interpolate import REACH, _alone, interpolate
-from videorestore.motion.spread import Evidence, spread
+from videorestore.motion.interpolate_sd import Evidence, deviation
 
 
 def test_a_given_time_returns_the_given_frame():
@@ -184,7 +184,7 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
     for offset in range(0, 16, 3):
         moved = room[offset : offset + pixels.size].reshape(shape)
         moved[...] = pixels
-        results.append(spread(moved, evidence))
+        results.append(deviation(moved, evidence))
     assert all(np.array_equal(result, results[0]) for result in results)
 
 

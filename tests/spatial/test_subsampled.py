@@ -9,7 +9,7 @@ from videorestore.clip import Frame, PixelFormat
 from videorestore.colour import working
 from videorestore.spatial._kernels_noise import look_up
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
-from videorestore.spatial.subsampled import find_grid, gather, spread
+from videorestore.spatial.subsampled import find_grid, gather, scatter
 
 
 def coarse(seed: int = 0, shape: tuple[int, ...] = (2, 12, 15)) -> np.ndarray:
@@ -18,14 +18,14 @@ def coarse(seed: int = 0, shape: tuple[int, ...] = (2, 12, 15)) -> np.ndarray:
 
 def test_the_mean_of_every_sample_stays() -> None:
     small = coarse()
-    np.testing.assert_allclose(gather(spread(small)), small, atol=1e-4)
+    np.testing.assert_allclose(gather(scatter(small)), small, atol=1e-4)
     ramp = np.broadcast_to(np.arange(8, dtype=np.float32), (6, 8))
-    np.testing.assert_allclose(np.diff(spread(ramp), axis=1)[:, 2:-2], 0.5, atol=1e-6)
+    np.testing.assert_allclose(np.diff(scatter(ramp), axis=1)[:, 2:-2], 0.5, atol=1e-6)
 
 
 @pytest.mark.parametrize("start", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_samples_are_found_in_a_part_of_a_picture(start: tuple[int, int]) -> None:
-    fine = spread(coarse())
+    fine = scatter(coarse())
     assert find_grid(fine[:, start[0] :, start[1] :], 1.0) == start
 
 

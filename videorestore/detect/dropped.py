@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from videorestore.detect.measures import LAGS, Measures
 
 _PRIOR = 5e-3  # how often a frame is dropped
-_MOST = 6  # dropped frames in one place
+_MOST_DROPPED = 6  # dropped frames in one place
 _AROUND = 15
 _LEAST = 0.5  # below this probability nothing is said
 
@@ -172,7 +172,7 @@ def find_dropped(measures: Measures, skip: NDArray[np.bool_]) -> list[Dropped]:
         count = max(1, round(float(np.exp(log[k]))) - 1)
         weight = min(1.0, measures.agreement[k] / 0.6)
         probability = weight / (1 + np.exp(-(np.log(_PRIOR) + odds)))
-        if probability > _LEAST and count <= _MOST:
+        if probability > _LEAST and count <= _MOST_DROPPED:
             found.append(Dropped(after=k - 1, count=count, probability=round(float(probability), 3)))
     return _strongest(found)
 
@@ -180,7 +180,8 @@ def find_dropped(measures: Measures, skip: NDArray[np.bool_]) -> list[Dropped]:
 def _odds(value: float, spread: float) -> float:
     """Log likelihood of some whole multiple against an ordinary step."""
     multiples = [
-        _log_t(value - np.log(c + 1), 0.12 + 0.5 * spread) - 0.7 * (c - 1) for c in range(1, _MOST + 1)
+        _log_t(value - np.log(c + 1), 0.12 + 0.5 * spread) - 0.7 * (c - 1)
+        for c in range(1, _MOST_DROPPED + 1)
     ]
     return float(np.logaddexp.reduce(multiples) - _log_t(value, spread))
 

@@ -14,7 +14,7 @@ from videorestore.clip import FloatArray, Frame
 from videorestore.fields.complete import REACH, Field, complete
 from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, LOOKED_AT, LOOKING, STARTING
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
 from videorestore.media.source import Counting, FrameIndex, Source
 from videorestore.request.common import Quality
@@ -66,7 +66,7 @@ class Interlaced(Work):
     shots: tuple[Shot, ...]
     first: tuple[int, ...]
     quality: Quality
-    inner: Restoration | None = None
+    inner: Restoring | None = None
 
     def placed(self, scratch: str, mask_file: str | None) -> Interlaced:
         """See `Work.placed`."""
@@ -205,7 +205,7 @@ class Whole(Work):
     """A restoration of the whole frames that are made of fields. Pieces are numbered by those frames."""
 
     fields: Interlaced
-    inner: Restoration
+    inner: Restoring
 
     def placed(self, scratch: str, mask_file: str | None) -> Whole:
         """See `Work.placed`."""
@@ -246,7 +246,7 @@ class Whole(Work):
             )
 
 
-def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterator[Made]:
+def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[Made]:
     """Frames of a piece whose fields were restored each for itself, and woven again."""
     pairs = zip(inner.make(FieldView(source, 0), piece), inner.make(FieldView(source, 1), piece), strict=True)
     likes = source.frames(piece.start, piece.stop)
@@ -290,7 +290,7 @@ def restored_fields(inner: Restoration, source: Source, piece: Piece) -> Iterato
 class FieldWise(Work):
     """A restoration of both fields of every frame, each for itself: what was interlaced stays so."""
 
-    inner: Restoration
+    inner: Restoring
 
     def placed(self, scratch: str, mask_file: str | None) -> FieldWise:
         """See `Work.placed`."""

@@ -42,7 +42,7 @@ CONTEXT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restoration(Work):
+class Restoring(Work):
     """A planned restoration of a clip, as pieces.
 
     Attributes
@@ -87,7 +87,7 @@ class Restoration(Work):
         """The file or folder that masks are read from on the way, if there is one."""
         return None if self.steps.masks is None else self.steps.masks.file
 
-    def placed(self, scratch: str, mask_file: str | None) -> Restoration:
+    def placed(self, scratch: str, mask_file: str | None) -> Restoring:
         """See `Work.placed`."""
         steps = self.steps
         if steps.masks is not None and mask_file is not None:

@@ -12,7 +12,7 @@ from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.cost import COPYING
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
-from videorestore.media.streams import Span
+from videorestore.media.streams import Excerpt
 
 __all__ = ["Made", "Origin", "OutputShape", "Piece", "Progress", "Shot", "Slot", "Work", "silent"]
 
@@ -127,7 +127,7 @@ class Work(ABC):
         Go into the record as they are (noise_sd, model, self_test, inserted, order, ...).
     losses : tuple of str
         Lines for stderr that make the exit status 5.
-    span : Span or None
+    span : Excerpt or None
         The part of the source's time that the output covers, None where it is all of it.
     piece_bytes, piece_disk : int
         Memory and room on disk that one piece needs.
@@ -138,7 +138,7 @@ class Work(ABC):
     shape: OutputShape
     findings: dict[str, Any]
     losses: tuple[str, ...] = ()
-    span: Span | None = None
+    span: Excerpt | None = None
     piece_bytes: int = 0
     piece_disk: int = 0
 

@@ -9,17 +9,17 @@ from videorestore.media.read import open_source
 from videorestore.media.segments import Segment, load_segment, write_segment
 from videorestore.media.sink import Sink, join_segments, open_sink
 from videorestore.media.source import FrameIndex, Source
-from videorestore.media.streams import Span
+from videorestore.media.streams import Excerpt
 
 __all__ = [
     "Copied",
+    "Excerpt",
     "FrameIndex",
     "OutputShape",
     "Segment",
     "Sink",
     "SinkOptions",
     "Source",
-    "Span",
     "check_output",
     "copy_through",
     "join_segments",

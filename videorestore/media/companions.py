@@ -52,14 +52,14 @@ class Others:
     ----------
     path : str or None
         The file that audio, subtitles, chapters, attachments and metadata come from.
-    span : Span or None
+    span : Excerpt or None
         Part of that file which the output covers; None is all of it.
     metadata, streams : bool
         False leaves these out.
     """
 
     path: str | None
-    span: streams.Span | None = None
+    span: streams.Excerpt | None = None
     metadata: bool = True
     streams: bool = True
 

@@ -15,7 +15,7 @@ _OUTPUT_CORRUPT = 8  # AV_CODEC_FLAG_OUTPUT_CORRUPT: damaged frames are shown an
 _FLUSHES = 64
 
 
-class Damage(Exception):
+class DamagedStream(Exception):
     """A strict decoder met damage; threads would make the pixels that follow a matter of luck."""
 
 
@@ -113,7 +113,7 @@ class Decoder:
         careful : bool
             One thread: the same pixels each time, even where the file is damaged.
         strict : bool
-            Raise `Damage` at the first loss.
+            Raise `DamagedStream` at the first loss.
         seek : int, optional
             Start at the key frame at or before this stamp.
         """
@@ -138,7 +138,7 @@ class Decoder:
         except av.error.FFmpegError as error:
             # A codec without a decoder, a seek that is refused.
             if strict:
-                raise Damage from error
+                raise DamagedStream from error
             log.lose(f"decoding stopped: {reason(error)}")
         finally:
             container.close()
@@ -153,7 +153,7 @@ class Decoder:
                 return
             except (av.error.FFmpegError, ValueError) as error:
                 if strict:
-                    raise Damage from error
+                    raise DamagedStream from error
                 log.lose(f"reading stopped early: {reason(error)}")
                 return
             if packet.size == 0 and packet.dts is None:
@@ -170,7 +170,7 @@ class Decoder:
             pictures = decoder.decode(packet)
         except (av.error.FFmpegError, ValueError, EOFError) as error:
             if strict:
-                raise Damage from error
+                raise DamagedStream from error
             at = f" at {float(packet.pts * self._tick):.3f} s" if packet.pts is not None else ""
             log.lose(f"packet {log.packets - 1}{at} gave no frame: {reason(error)}")
             return
@@ -188,7 +188,7 @@ class Decoder:
                 return
             except (av.error.FFmpegError, ValueError) as error:
                 if strict:
-                    raise Damage from error
+                    raise DamagedStream from error
                 log.lose(f"the end of the stream gave no frame: {reason(error)}")
                 continue
             for picture in pictures:
@@ -199,5 +199,5 @@ class Decoder:
 def _seen(picture: Any, strict: bool) -> Decoded:
     corrupt = bool(picture.is_corrupt)
     if corrupt and strict:
-        raise Damage
+        raise DamagedStream
     return Decoded(picture, picture.pts, picture.dts, picture.duration or 0, corrupt)

@@ -11,7 +11,7 @@ from typing import Any
 
 from videorestore.errors import MediaWriteError
 from videorestore.media.segments import Segment, packet_stamps
-from videorestore.media.streams import COVER, Span
+from videorestore.media.streams import COVER, Excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,12 @@ class PacketFeed:
         Output stream for each input stream number.
     origin : Fraction
         Time in the file that becomes zero.
-    span : Span or None
+    span : Excerpt or None
     """
 
-    def __init__(self, container: Any, targets: dict[int, Any], origin: Fraction, span: Span | None) -> None:
+    def __init__(
+        self, container: Any, targets: dict[int, Any], origin: Fraction, span: Excerpt | None
+    ) -> None:
         self._container = container
         self._targets = targets
         self._origin = origin
@@ -199,7 +201,7 @@ class PacketFeed:
         self.counts[target.index] += 1
         return float(decoded * tick), packet
 
-    def _cut(self, packet: Any, tick: Fraction, span: Span) -> bool:
+    def _cut(self, packet: Any, tick: Fraction, span: Excerpt) -> bool:
         """Whether a packet is heard or seen within the span; what a subtitle has beyond it is cut off."""
         begin = packet.pts * tick - self._origin
         end = begin + (packet.duration or 0) * tick

@@ -18,12 +18,12 @@ from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
-from videorestore.media.streams import Span
+from videorestore.media.streams import Excerpt
 from videorestore.media.target import write_error
 from videorestore.media.verify import verify
 from videorestore.place import part_folder, publish
 
-__all__ = ["OutputShape", "Sink", "SinkOptions", "Span", "check_output", "join_segments", "open_sink"]
+__all__ = ["Excerpt", "OutputShape", "Sink", "SinkOptions", "check_output", "join_segments", "open_sink"]
 
 _STILL_WRITERS: dict[str, type[StillWriter]] = {
     "folder": FolderWriter,
@@ -46,7 +46,12 @@ class Sink:
     """
 
     def __init__(
-        self, path: str, shape: OutputShape, options: SinkOptions, streams_from: str | None, span: Span | None
+        self,
+        path: str,
+        shape: OutputShape,
+        options: SinkOptions,
+        streams_from: str | None,
+        span: Excerpt | None,
     ) -> None:
         self.path = path
         self.losses: tuple[str, ...] = ()
@@ -146,7 +151,7 @@ def open_sink(
     options: SinkOptions | None = None,
     *,
     streams_from: str | None = None,
-    span: Span | None = None,
+    span: Excerpt | None = None,
 ) -> Sink:
     """Start writing an output in one pass.
 
@@ -158,7 +163,7 @@ def open_sink(
     options : SinkOptions, optional
     streams_from : str, optional
         The file that audio, subtitles, chapters, attachments and metadata are copied from.
-    span : Span, optional
+    span : Excerpt, optional
         Part of that file which the output covers; all of it by default.
     """
     options = options or SinkOptions()
@@ -174,7 +179,7 @@ def join_segments(
     options: SinkOptions | None = None,
     *,
     streams_from: str | None = None,
-    span: Span | None = None,
+    span: Excerpt | None = None,
     folder: str | None = None,
     copied: str | None = None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -244,7 +249,7 @@ def _join_video(
     container: Container,
     shape: OutputShape,
     streams_from: str | None,
-    span: Span | None,
+    span: Excerpt | None,
     losses: list[str],
     notes: list[str],
 ) -> None:

@@ -215,14 +215,14 @@ def _extract(path: str, index: int, target: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Excerpt:
     """Part of the source's timeline that the output covers; seconds from the source's zero."""
 
     start: Fraction
     stop: Fraction
 
 
-def shifted_chapters(source: Any, origin: Fraction, span: Span | None) -> list[dict[str, Any]]:
+def shifted_chapters(source: Any, origin: Fraction, span: Excerpt | None) -> list[dict[str, Any]]:
     """Chapters of the source on the output's timeline."""
     chapters = []
     start = span.start if span is not None else Fraction(0)

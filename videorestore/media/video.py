@@ -14,12 +14,9 @@ import numpy as np
 from videorestore.clip import ClipInfo, Frame, Samples, Status
 from videorestore.errors import MediaReadError
 from videorestore.media import probe
-from videorestore.media.decoder import Damage, Decoder, Log, open_container
-from videorestore.media.indexing import Tape
-from videorestore.media.look import conversion, look, readable_layout, upright
-from videorestore.media.pixels import layout_of, planes_of
-from videorestore.media.source import Counting, FrameIndex, Source
-from videorestore.media.stated import (
+from videorestore.media.decoder import DamagedStream, Decoder, Log, open_container
+from videorestore.media.first_frames import conversion, first_frames, readable_layout, upright
+from videorestore.media.header import (
     BARE,
     alpha_decoder,
     container_facts,
@@ -27,6 +24,9 @@ from videorestore.media.stated import (
     stated_end,
     stated_rates,
 )
+from videorestore.media.indexing import Tape
+from videorestore.media.pixels import layout_of, planes_of
+from videorestore.media.source import Counting, FrameIndex, Source
 from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 
 # Frames looked at to see whether their times increase; more where the format stores none, or wrong ones.
@@ -89,7 +89,7 @@ class VideoSource(Source):
         self._changes = False
         self._rate = self._rates[0] if self._rates else Fraction(25)
         looked = 1 if index is not None else _FEW if trusted else _MANY
-        first = look(self._decoder, path, frames=looked, gif=self._container_facts["codec"] == "gif")
+        first = first_frames(self._decoder, path, frames=looked, gif=self._container_facts["codec"] == "gif")
         self._policy: Policy = index.policy if index is not None else choose_policy(first.stamps)
         self._turns, self._mirrored = first.turns
         self._coded = (first.width, first.height, first.name)
@@ -240,7 +240,7 @@ class VideoSource(Source):
                         delivered += 1
                         yield frame
                 return
-            except Damage:
+            except DamagedStream:
                 self._careful = True
 
     def _recorded(self, log: Log, stop: int | None) -> Iterator[Frame]:

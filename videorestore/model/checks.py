@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
-from videorestore.model.gram import Survey
+from videorestore.model.gram import PixelFacts
 from videorestore.model.outcome import Options
 from videorestore.model.starts import METHODS
 
@@ -45,7 +45,7 @@ def check_options(options: Options, n: int) -> None:
         raise InputError("noise_var must be above 0; leave it out to have it estimated")
 
 
-def check_facts(facts: Survey, n: int) -> None:
+def check_facts(facts: PixelFacts, n: int) -> None:
     """Refuse frames through which no curve can be laid."""
     unseen = np.flatnonzero(facts.observed == 0)
     if unseen.size:

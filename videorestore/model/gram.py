@@ -41,7 +41,7 @@ def columns_of(matrix: Block, size: int = CHUNK) -> Stream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class PixelFacts:
     """What the first pass learns.
 
     Attributes
@@ -87,7 +87,7 @@ class Survey:
         return len(self.patterns) == 1 and bool(self.patterns[0].all())
 
 
-def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey:
+def first_pass(stream: Stream, n: int, scale: Array | float | None = None) -> PixelFacts:
     """Go through the pixels once.
 
     Parameters
@@ -103,11 +103,11 @@ def survey(stream: Stream, n: int, scale: Array | float | None = None) -> Survey
         found.add(as_block(raw, n, scale, found.pixels))
     if found.pixels == 0:
         raise InputError("frames must have at least one pixel, got none")
-    return found.survey()
+    return found.first_pass()
 
 
 class _Pass:
-    """What comes together while blocks of pixels (n, k) go by; see `Survey`."""
+    """What comes together while blocks of pixels (n, k) go by; see `PixelFacts`."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -191,7 +191,7 @@ class _Pass:
         ids = np.array([self.patterns.setdefault(key, len(self.patterns)) for key in keys], dtype=np.intp)
         self.pattern_ids.append(ids[which])
 
-    def survey(self) -> Survey:
+    def first_pass(self) -> PixelFacts:
         """All that was learnt."""
         few = len(self.patterns) <= MAX_PATTERNS
         patterns = [
@@ -201,7 +201,7 @@ class _Pass:
         distance = np.where(self.common > 0, self.distance / np.maximum(self.common, 1), np.nan)
         distance = np.where(np.isnan(distance), np.nanmax(distance), distance) * self.pixels
         np.fill_diagonal(distance, 0.0)
-        return Survey(
+        return PixelFacts(
             mean=np.concatenate(self.means),
             variance=np.concatenate(self.variances),
             active=np.concatenate(self.actives),

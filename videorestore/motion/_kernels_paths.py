@@ -17,7 +17,7 @@ HIDDEN = np.float32(2.0)  # inconsistency in pixels that speaks for a pixel bein
 KNOWN = np.float32(
     0.5
 )  # inconsistency in pixels up to which the motion from the frame before is taken for sure
-_MOST = np.float32(20.0)  # inconsistency beyond which nothing gets worse
+_WORST_MISS = np.float32(20.0)  # inconsistency beyond which nothing gets worse
 
 
 @kernel
@@ -144,7 +144,7 @@ def take_better(
 @kernel
 def _error(miss: np.float32) -> np.float32:
     """Error variance per axis of a place that a flow with this inconsistency leads to."""
-    sd = MISS_SD * min(miss, _MOST)
+    sd = MISS_SD * min(miss, _WORST_MISS)
     return sd * sd + FLOW_SD * FLOW_SD
 
 

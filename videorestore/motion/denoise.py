@@ -41,7 +41,7 @@ from videorestore.spatial.planes import (
     variance_from_planes,
     variance_to_planes,
 )
-from videorestore.spatial.subsampled import find_grid, gather, spread
+from videorestore.spatial.subsampled import find_grid, gather, scatter
 
 Quality = Literal["fast", "default", "best"]
 
@@ -222,7 +222,7 @@ class _Layout:
         chroma where it is apart.
         """
         if chroma is not None:
-            mean = np.concatenate([mean, spread(chroma)], axis=1)
+            mean = np.concatenate([mean, scatter(chroma)], axis=1)
             colour = colour.repeat(2, axis=-2).repeat(2, axis=-1)
         pixels = from_planes(mean, basis=self.basis)
         spreads = variance_from_planes(np.concatenate([luma, colour], axis=1), basis=self.basis)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 
-_MOST = 320  # known pixels that kriging learns from
+_MOST_KNOWN = 320  # known pixels that kriging learns from
 _RIM = 2  # of these most lie so near to the hole
 _RING = 8  # and all within this distance
 _VARIOGRAMS = (
@@ -63,7 +63,7 @@ def outline(hole: Mask) -> tuple[Shape, Places]:
     for reach, share in ((_RIM, 0.7), (_RING, 0.3)):
         near = cv2.dilate(around, np.ones((2 * reach + 1,) * 2, np.uint8))
         found = np.argwhere((near > 0) & (taken == 0))
-        parts.append(found[:: max(1, int(np.ceil(len(found) / (share * _MOST))))])
+        parts.append(found[:: max(1, int(np.ceil(len(found) / (share * _MOST_KNOWN))))])
         taken = near
     return Shape(inside=inside - corner, rim=np.concatenate(parts) - _RING), corner
 

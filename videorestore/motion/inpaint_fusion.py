@@ -27,7 +27,7 @@ _DEEP = (
     4.0  # sigma of the part of a hole whose usual depth is that of the known pixels that stand back from it
 )
 _MEAN = 3.0  # sigma of the local mean of a residual
-_MOST = 8  # guesses that enter one regression
+_MOST_GUESSES = 8  # guesses that enter one regression
 _FINEST = 0.05  # squared error in levels that is as good as none
 _LARGEST = 24.0  # a residual beyond this is an occlusion, not a field to be kriged
 
@@ -111,9 +111,9 @@ def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> 
     )
     prior /= prior.sum(axis=0)
     holes = ~known
-    if len(guesses) > _MOST:
+    if len(guesses) > _MOST_GUESSES:
         shares = prior[:, holes].sum(axis=1)
-        best = np.sort(np.argsort(-shares, kind="stable")[:_MOST])
+        best = np.sort(np.argsort(-shares, kind="stable")[:_MOST_GUESSES])
         guesses = [guesses[i] for i in best]
         errors = [errors[i] for i in best]
         prior = prior[best] / prior[best].sum(axis=0)

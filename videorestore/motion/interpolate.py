@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache, surroundings
 from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
+from videorestore.motion.interpolate_sd import Evidence, copied, deviation
 from videorestore.motion.splat import apart, carry, favour, fill, splat
-from videorestore.motion.spread import Evidence, copied, spread
 from videorestore.motion.tracks import flickering, track
 from videorestore.motion.warp import Floats
 
@@ -210,7 +210,7 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
         gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(frames[before], frames[after]),
         flicker=_flicker(window, before, share),
     )  # fmt: skip
-    sd[...] = spread(mean, known)[..., None]
+    sd[...] = deviation(mean, known)[..., None]
 
 
 def _flicker(window: _Window, before: int, share: float) -> float:

@@ -15,7 +15,7 @@ from videorestore.errors import InputError
 from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
-from videorestore.plan.look import small_picture, spread
+from videorestore.plan.look import shared_out, small_picture
 from videorestore.plan.risk import FEWEST, Say, say_of_curve
 from videorestore.plan.scan import Scan, chosen, read_some, shrink
 from videorestore.request import Common
@@ -132,7 +132,7 @@ def choose(
             progress("trying the models on the noise", step, len(noisy))
             yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
 
-    results = list(spread(_called, experiments()))
+    results = list(shared_out(_called, experiments()))
     trials: dict[int, Trial] = dict(zip(asked, results))
     says: dict[int, Say] = dict(zip(noisy, results[len(asked) :]))
     lead = CLOSER_LEAD if between else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 from videorestore.make.work import Progress
 from videorestore.media.source import Source
 from videorestore.plan.count import count_absent
-from videorestore.plan.moments import Place
+from videorestore.plan.named import Place
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import Gap, has_room
 

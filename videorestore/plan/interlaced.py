@@ -12,7 +12,7 @@ from videorestore.detect.fields import Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import HALO, PORTION, FieldWise, Interlaced, Output, Whole, WholeView
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Piece, Shot, Slot
 from videorestore.media.outputs import OutputShape
@@ -180,7 +180,7 @@ def at_hand(source: Source) -> int:
     return (AT_HAND + HELD * (PORTION + 2 * HALO)) * source.height * source.width
 
 
-def together(whole: Interlaced, after: Restoration, source: Source) -> Whole:
+def together(whole: Interlaced, after: Restoring, source: Source) -> Whole:
     """Whole frames and their restoration as one work."""
     fields = whole.inner
     return Whole(
@@ -205,7 +205,7 @@ def whole_frames(
     rate: Literal["field", "frame"],
     quality: Quality,
     budget: int,
-    inner: Restoration | None = None,
+    inner: Restoring | None = None,
 ) -> Interlaced:
     """Plan progressive frames, of fields that ``inner`` restores first."""
     every = rate == "field"
@@ -246,7 +246,7 @@ def whole_frames(
     )
 
 
-def field_wise(source: Source, found: Scan, inner: Restoration) -> FieldWise:
+def field_wise(source: Source, found: Scan, inner: Restoring) -> FieldWise:
     """Plan frames that stay interlaced, by a plan for the fields of one parity."""
     info = flagged(inner.shape.info, found.fields.whole.order or "tff")
     shape = replace(inner.shape, info=info, height=source.height)

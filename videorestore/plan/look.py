@@ -27,7 +27,7 @@ BEFORE, AFTER = LAGS + 2, 2
 """Frames that are measured at once, and how many around them are looked at for their sake."""
 
 Spread = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterator[Any]]
-"""``spread(function, arguments)`` gives ``function(*one)`` for each of the arguments, in their order."""
+"""``shared_out(function, arguments)`` gives ``function(*one)`` for each of the arguments, in their order."""
 
 
 def one_by_one(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
@@ -48,7 +48,7 @@ def helped_by(spread: Spread) -> Iterator[None]:
         _HELP.reset(token)
 
 
-def spread(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+def shared_out(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
     """``function(*one)`` for each of the arguments, in their order, by whoever helps at present."""
     return _HELP.get()(function, arguments)
 
@@ -87,7 +87,7 @@ def measured(pictures: Iterable[FloatArray]) -> Measures:
     pictures : iterable of ndarray, shape (height, width)
         Read once, in order; few stretches are held at a time.
     """
-    parts = list(spread(measure_part, stretches(pictures)))
+    parts = list(shared_out(measure_part, stretches(pictures)))
     if not parts:
         return measure(())
     return Measures(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Measures)})

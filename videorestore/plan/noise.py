@@ -12,7 +12,7 @@ from videorestore.clip import FloatArray
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.make.work import Shot
-from videorestore.plan.look import spread
+from videorestore.plan.look import shared_out
 from videorestore.spatial.noise import Noise
 
 LENGTH, SIDE = 10, 640
@@ -60,7 +60,7 @@ def measure_noises(
                 break
     side = BRIEF_SIDE if brief else SIDE
     parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches.values())
-    found = dict(zip(stretches, spread(_doubted, parts)))
+    found = dict(zip(stretches, shared_out(_doubted, parts)))
     if brief:
         found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
     noises = tuple(found.get(shot, UNKNOWN) for shot in shots)

@@ -17,14 +17,14 @@ import numpy as np
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.make.masks import SHORT, Masked, MaskSource, Spot
-from videorestore.plan.moments import Place
+from videorestore.plan.named import Place
 
 Box = tuple[int, int, int, int]
 _FRAMES = ("black", "corrupt", "missing", "duplicates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Decisions:
     """Findings of a list.
 
     Attributes
@@ -45,7 +45,7 @@ class Verdict:
         return frozenset(number for number, _, _ in self.damage)
 
 
-def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> Verdict:
+def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> Decisions:
     """Read a list of findings for a clip; ``option`` is how it was given."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> V
                 f"{option} must name boxes x, y, width, height inside {width} x {height}, got {[x, y, w, h]} in frame "
                 f"{number}; check the list."
             )
-    return Verdict(frames=frames, damage=damage, dropped=dropped)
+    return Decisions(frames=frames, damage=damage, dropped=dropped)
 
 
 def _box(values: Any) -> Box:

@@ -23,7 +23,7 @@ from videorestore.report.crops import Crop, section
 from videorestore.report.pictures import Map, Picture
 from videorestore.report.words import headline, sentence
 
-MOST = 60
+MOST_LISTED = 60
 """Pictures taken at even steps, and as many again of frames that were made."""
 
 PICTURE_BYTES = 8_000_000
@@ -249,9 +249,9 @@ class PageBuilder:
             special = [kept for kept in self._kept.values() if _special(kept.origin)]
             regular = [kept for kept in self._kept.values() if not _special(kept.origin)]
             heavy = sum(kept.size for kept in self._kept.values()) > PICTURE_BYTES and len(self._kept) > 8
-            if len(special) > MOST or (heavy and len(special) > len(regular)):
+            if len(special) > MOST_LISTED or (heavy and len(special) > len(regular)):
                 self._special_stride *= 2
-            elif len(regular) > MOST or heavy:
+            elif len(regular) > MOST_LISTED or heavy:
                 self._stride *= 2
             else:
                 return

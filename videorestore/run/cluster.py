@@ -128,7 +128,7 @@ def _unlike(worker: str, absent: bool = False) -> InputError:
     )
 
 
-def spread(
+def make_pieces(
     assignment: piecework.Assignment, numbers: Sequence[int], folder: WorkFolder, address: str
 ) -> Iterator[int]:
     """Make the pieces with these numbers; gives the number of frames of each as it gets done.

@@ -282,7 +282,7 @@ def _make_these(
         return piecework.store_piece(assignment, work, source, number)
 
     if options.cluster is not None:
-        stream = cluster.spread(assignment, todo, folder, options.cluster)
+        stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
     tally = Tally(work.verb, counts, todo, folder, progress)

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from videorestore.errors import VideoRestoreError
-from videorestore.run.desk import Desk, Task
 from videorestore.run.memory import hold_freed
 from videorestore.run.store import TRIES
+from videorestore.run.task_queue import Task, TaskQueue
 
 IDLE = 300
 """Seconds after which a worker without work ends."""
@@ -172,7 +172,7 @@ class Crew:
             self._current = get_reusable_executor(max_workers=self.others, timeout=IDLE, env=env)
         return self._current
 
-    def _desk(self, function: Callable[..., Any], here: Callable[..., Any] | None = None) -> Desk:
+    def _desk(self, function: Callable[..., Any], here: Callable[..., Any] | None = None) -> TaskQueue:
         executor = self._executor()
 
         def elsewhere(*one: Any) -> Any:
@@ -180,7 +180,7 @@ class Crew:
                 future = executor.submit(_in_crew, self._hold, function, *one)
             return future.result()
 
-        return Desk(here or function, elsewhere, self.others)
+        return TaskQueue(here or function, elsewhere, self.others)
 
     def warm(self, *, denoiser: bool) -> None:
         """Let them start and load their libraries, the denoiser if wanted, while the work is still being planned."""

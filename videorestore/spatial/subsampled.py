@@ -1,6 +1,6 @@
 """Chroma at half the resolution of the picture, as most files keep it: found, taken out and put back.
 
-The two directions are inverse to each other: :func:`spread` keeps the mean over the four pixels of every sample,
+The two directions are inverse to each other: :func:`scatter` keeps the mean over the four pixels of every sample,
 and :func:`gather` takes that mean, as `videorestore.colour` does with files.
 """
 
@@ -17,7 +17,7 @@ def gather(planes: FloatArray) -> FloatArray:
     return np.asarray(planes.reshape(*rest, h // 2, 2, w // 2, 2).mean(axis=(-3, -1), dtype=np.float32))
 
 
-def spread(planes: FloatArray) -> FloatArray:
+def scatter(planes: FloatArray) -> FloatArray:
     """Planes ``(..., h, w)`` at twice the resolution, linear within each sample, with its mean unchanged."""
     for axis in (-2, -1):
         planes = np.moveaxis(planes, axis, 0)
@@ -59,7 +59,7 @@ def find_grid(chroma: FloatArray, sd: float) -> tuple[int, int] | None:
             # Interpolated or repeated. Slopes at the border are not those of the whole picture.
             rests[y, x] = min(
                 float(np.mean(np.square(part - fine)[..., 4:-4, 4:-4], dtype=np.float64))
-                for fine in (spread(small), small.repeat(2, axis=-2).repeat(2, axis=-1))
+                for fine in (scatter(small), small.repeat(2, axis=-2).repeat(2, axis=-1))
             )
     best = min(rests, key=lambda place: rests[place])
     if rests[0, 0] <= 2 * rests[best] + 1e-6:

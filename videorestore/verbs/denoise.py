@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import FieldWise
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -18,12 +18,12 @@ from videorestore.request.verbs import DenoiseOptions
 
 def plan(
     source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent
-) -> Restoration | FieldWise:
+) -> Restoring | FieldWise:
     """Plan ``denoise``: noise level, model, pieces."""
     found = scan(source, options.span, progress)
     if surely_interlaced(source, found):
         inner = plan(FieldView(source, 0), options, budget, progress)
-        assert isinstance(inner, Restoration)
+        assert isinstance(inner, Restoring)
         return field_wise(source, found, inner)
     # Whoever asks for it wants the noise removed that a codec hid, too.
     noises = tuple(n.stated(options.sigma).to_remove() for n in found.noises)

@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from videorestore.errors import InputError
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.assemble import assemble, renumber
 from videorestore.plan.choose import choose
 from videorestore.plan.gaps import resolve_insertions, time_gaps
-from videorestore.plan.moments import Place, frames_named, places_named
+from videorestore.plan.named import Place, frames_named, places_named
 from videorestore.plan.scan import Scan, index_for, scan
 from videorestore.plan.timeline import Gap, steady_rate, with_insertions
 from videorestore.request.verbs import FillOptions
 
 
-def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoration:
+def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoring:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
     progress("counting frames", 0, 0)
     index = _index_naming(source, options)
@@ -33,7 +33,7 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
         insertions = time_gaps(found)
     gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
 
-    def planned(missing: frozenset[int], gaps: tuple[Gap, ...], refused: tuple[str, ...]) -> Restoration:
+    def planned(missing: frozenset[int], gaps: tuple[Gap, ...], refused: tuple[str, ...]) -> Restoring:
         slots = renumber(
             with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
         )
@@ -65,7 +65,7 @@ def _index_naming(source: Source, options: FillOptions) -> FrameIndex:
 
 
 def unsure_places(
-    source: Source, work: Restoration, max_sd: float, progress: Progress
+    source: Source, work: Restoring, max_sd: float, progress: Progress
 ) -> set[tuple[int, bool]]:
     """Places whose new frames would have a larger sd: (frame, True) to regenerate, (frame, False) to insert after."""
     places: set[tuple[int, bool]] = set()

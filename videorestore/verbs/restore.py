@@ -11,7 +11,7 @@ from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import FieldWise, Interlaced, Whole, WholeView
 from videorestore.make.masks import MaskSource
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -29,10 +29,10 @@ from videorestore.plan.interlaced import (
     together,
     whole_frames,
 )
-from videorestore.plan.moments import Place
+from videorestore.plan.named import Place
 from videorestore.plan.noise import noise_facts
-from videorestore.plan.review import AcceptedMasks, SparedMasks, Verdict
-from videorestore.plan.review import load as load_verdict
+from videorestore.plan.review import AcceptedMasks, SparedMasks, Decisions
+from videorestore.plan.review import load as load_decisions
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import counted, frames_in_words
@@ -52,7 +52,7 @@ SHORTEST = 4
 
 def plan(
     source: Source, options: RestoreOptions, budget: int, progress: Progress = silent
-) -> Restoration | FieldWise | Interlaced | Whole:
+) -> Restoring | FieldWise | Interlaced | Whole:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     check_raised(source.info.fps, options.fps)
     found = scan(source, options.span, progress)
@@ -61,7 +61,7 @@ def plan(
     if options.deinterlace != "off" and surely_film(source, found):
         return of_film(source, found, options, budget, progress)
     notes: list[str] = fields_left(source, found)
-    accepted, rejected = verdicts(source, found, options)
+    accepted, rejected = decisions(source, found, options)
     missing = frames_to_fill(found, options, accepted, notes) - rejected.frames
     noises = noises_to_remove(found, options, notes)
     noisy = any(n is not None for n in noises)
@@ -107,19 +107,19 @@ def plan(
     return replace(work, losses=(*work.losses, *losses))
 
 
-def verdicts(source: Source, found: Scan, options: RestoreOptions) -> tuple[Verdict | None, Verdict]:
+def decisions(source: Source, found: Scan, options: RestoreOptions) -> tuple[Decisions | None, Decisions]:
     """What a person accepted, where he did, and what he rejected."""
     size = {"n_frames": len(found.index), "height": source.height, "width": source.width}
-    accepted = load_verdict("--accept", options.accept, **size) if options.accept else None
-    return accepted, load_verdict("--reject", options.reject, **size) if options.reject else Verdict()
+    accepted = load_decisions("--accept", options.accept, **size) if options.accept else None
+    return accepted, load_decisions("--reject", options.reject, **size) if options.reject else Decisions()
 
 
 def pixels_to_mend(
     source: Source,
     found: Scan,
     options: RestoreOptions,
-    accepted: Verdict | None,
-    rejected: Verdict,
+    accepted: Decisions | None,
+    rejected: Decisions,
     notes: list[str],
     progress: Progress,
 ) -> MaskSource | None:
@@ -151,7 +151,7 @@ def mended_by(found: SearchedMasks, options: RestoreOptions, notes: list[str]) -
 
 
 def places_to_fill(
-    found: Scan, options: RestoreOptions, accepted: Verdict | None, rejected: Verdict, notes: list[str]
+    found: Scan, options: RestoreOptions, accepted: Decisions | None, rejected: Decisions, notes: list[str]
 ) -> tuple[Place, ...]:
     """Where frames are absent: as a person accepted it, or by the times, but for what a person rejected."""
     if options.fill != "auto":
@@ -190,10 +190,10 @@ def of_fields(
         )
     view = FieldView(source, 0)
     inner = plan(view, options, budget, progress)
-    if isinstance(inner, Restoration) and len(inner.steps.slots) != found.stop - found.start:
+    if isinstance(inner, Restoring) and len(inner.steps.slots) != found.stop - found.start:
         # Lost frames cannot be put between fields: they are left out.
         inner = plan(view, replace(options, fill="off"), budget, progress)
-    assert isinstance(inner, Restoration)
+    assert isinstance(inner, Restoring)
     if options.deinterlace == "off":
         return field_wise(source, found, inner)
     rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
@@ -208,7 +208,7 @@ def of_film(source: Source, found: Scan, options: RestoreOptions, budget: int, p
     whole = whole_frames("restore", source, found, judged, "frame", options.quality, budget)
     view = WholeView(source, whole, held=False)
     inner = plan(view, replace(options, span=None), max(budget - at_hand(source), budget // 2), progress)
-    assert isinstance(inner, Restoration)
+    assert isinstance(inner, Restoring)
     notes = [*whole.findings["plan"], *inner.findings["plan"]]
     whole = replace(whole, findings={**whole.findings, **inner.findings, "plan": notes})
     return together(whole, inner, source)
@@ -225,7 +225,7 @@ def fields_left(source: Source, found: Scan) -> list[str]:
 
 
 def frames_to_fill(
-    found: Scan, options: RestoreOptions, accepted: Verdict | None, notes: list[str]
+    found: Scan, options: RestoreOptions, accepted: Decisions | None, notes: list[str]
 ) -> frozenset[int]:
     """Frames without content; repeats only where they are the exception."""
     if options.fill == "off":

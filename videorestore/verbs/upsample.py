@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from videorestore.errors import InputError
-from videorestore.make.pipeline import Restoration
+from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -15,7 +15,7 @@ from videorestore.plan.timeline import check_raised
 from videorestore.request.verbs import UpsampleOptions
 
 
-def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoration:
+def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progress = silent) -> Restoring:
     """Plan ``upsample``: output times, model, pieces."""
     check_raised(source.info.fps, options.fps)
     # Without denoising the noise only widens the intervals of the self-test.

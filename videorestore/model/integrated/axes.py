@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 FEW = 2
 """Dimensions up to which every principal axis is kept."""
-MOST = 16
+MOST_AXES = 16
 """Axes kept at most; data that need more have positions so sharp that their mode serves."""
 EDGE = 1.05
 """Times the largest variance that noise alone would give an axis (Marchenko and Pastur), above which one is kept."""
@@ -100,9 +100,9 @@ def turned(frame: Frame) -> Frame | None:
         # What the axes above leave is noise: the more there are, the less it is.
         noise = values[above:].sum() / (d - above)
         before, above = above, int((values > noise * np.square(1.0 + np.sqrt(d / n)) * EDGE).sum())
-    if above > MOST and values[MOST:above].sum() > 0.5 * noise * d:
+    if above > MOST_AXES and values[MOST_AXES:above].sum() > 0.5 * noise * d:
         return None
-    kept = order[: int(np.clip(above, 2, MOST))]
+    kept = order[: int(np.clip(above, 2, MOST_AXES))]
     axes = vectors[:, kept]
     if d > n:
         axes = points.T @ axes

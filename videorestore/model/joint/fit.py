@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError, NumericalError
 from videorestore.model.checks import check_facts, check_options
 from videorestore.model.covariance import KERNELS, Kernel, covariance, kernel_named
-from videorestore.model.gram import Stream, survey
+from videorestore.model.gram import Stream, first_pass
+from videorestore.model.joint.centred import Belief, Pixels
 from videorestore.model.joint.evidence import base_r, effective_share, held_out_evidence, log_score
 from videorestore.model.joint.mode import optimise, start_hyper
 from videorestore.model.joint.objective import Group, Part, Posterior, inverse_and_logdet, permuted
-from videorestore.model.joint.passes import Belief, Pixels
 from videorestore.model.joint.pixels import SPREAD
 from videorestore.model.joint.regroup import Sorting, group_pixels, sort_pixels
 from videorestore.model.outcome import CurveFit, Options
@@ -53,7 +53,7 @@ class _Fit:
         if noise is not None:
             scale = np.sqrt(noise) if isinstance(noise, np.ndarray) else float(np.sqrt(noise))
         self.noise = None if noise is None else 1.0
-        facts = survey(stream, n, scale)
+        facts = first_pass(stream, n, scale)
         check_facts(facts, n)
         _, first, index = np.unique(facts.codes, return_index=True, return_inverse=True)
         rows = np.sort(first)

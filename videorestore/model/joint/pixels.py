@@ -27,7 +27,7 @@ SPREAD = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
+class Eigenbasis:
     """Eigenvectors and eigenvalues (n,) of the unit covariance at one alpha, in blocks of frames."""
 
     blocks: tuple[tuple[Indices, Array], ...]
@@ -40,7 +40,7 @@ class Basis:
         return np.asarray(np.square(rotated, out=rotated))
 
 
-def basis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Basis:
+def eigenbasis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Eigenbasis:
     """Eigen-decomposition of E(x; alpha).
 
     Beyond ``BLOCK`` frames it is taken in stretches along the curve, as if they were independent: noise and
@@ -53,7 +53,7 @@ def basis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Basis:
         s, vectors = np.linalg.eigh(covariance(kernel, x[rows], x[rows], alpha, periodic))
         blocks.append((rows, vectors))
         values.append(np.maximum(s, 0.0))
-    return Basis(blocks=tuple(blocks), values=np.concatenate(values))
+    return Eigenbasis(blocks=tuple(blocks), values=np.concatenate(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def likelihood_table(
     """Log likelihoods (s, len(alpha), len(ratio)) of a sample of pixels (n, s) in every cell of a grid."""
     tables = []
     for a in alpha:
-        b = basis(kernel, x, float(a), periodic)
+        b = eigenbasis(kernel, x, float(a), periodic)
         tables.append(log_likelihood(b.squares(sample), b.values, ratio, noise, count))
     return np.stack(tables, axis=1)
 
@@ -157,7 +157,7 @@ def find_classes(table: Array, alpha: Array, ratio: Array, limit: int) -> Classe
 
 
 def choose(
-    block: Block, bases: list[Basis], classes: Classes, noise: Array | None, count: Array | None = None
+    block: Block, bases: list[Eigenbasis], classes: Classes, noise: Array | None, count: Array | None = None
 ) -> tuple[Indices, Array]:
     """Group (k,) of each centred pixel (n, k), and its phi (k,) there."""
     k = block.shape[1]

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from videorestore.model.gram import group_grams
 from videorestore.model.groups import Array, Group, Indices, Part
+from videorestore.model.joint.centred import Pixels
 from videorestore.model.joint.objective import Posterior
-from videorestore.model.joint.passes import Pixels
-from videorestore.model.joint.pixels import Classes, basis, choose, find_classes, likelihood_table, ratio_grid
+from videorestore.model.joint.pixels import (
+    Classes,
+    choose,
+    eigenbasis,
+    find_classes,
+    likelihood_table,
+    ratio_grid,
+)
 
 Block = NDArray[Any]
 Assign = Callable[[Block, slice], tuple[Indices, Array | None]]
@@ -99,7 +106,7 @@ def sort_pixels(
         count=None if counted is None else counted[columns],
     )  # fmt: skip
     classes = find_classes(table, offered, ratio, limit)
-    bases = [basis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
+    bases = [eigenbasis(posterior.kernel, x, float(a), posterior.periodic) for a in classes.alpha]
     label, phi = np.full(d, -1, dtype=np.intp), np.zeros(d)
     size = max(256, PIECE // x.size)
 

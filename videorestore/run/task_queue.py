@@ -26,7 +26,7 @@ class Task:
     finished: bool = False
 
 
-class Desk:
+class TaskQueue:
     """Calls that lie ready. Whoever is free takes the oldest, so that nobody idles while there is one.
 
     Each of the others is served by a thread that only waits for it; the thread that made the desk works here itself
@@ -48,7 +48,7 @@ class Desk:
         self._closed = False
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(others)]
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> TaskQueue:
         for thread in self._threads:
             thread.start()
         return self

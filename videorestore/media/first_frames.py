@@ -52,7 +52,7 @@ class First:
     hdr: dict[str, str]
 
 
-def look(decoder: Decoder, path: str, *, frames: int, gif: bool) -> First:
+def first_frames(decoder: Decoder, path: str, *, frames: int, gif: bool) -> First:
     """Decode the first frames.
 
     Parameters

@@ -49,7 +49,7 @@ def terms(mean: Floats, evidence: Evidence) -> list[Floats]:
     ]
 
 
-def spread(mean: Floats, evidence: Evidence) -> Floats:
+def deviation(mean: Floats, evidence: Evidence) -> Floats:
     """Standard deviation ``(h, w)`` of an interpolated frame ``(h, w, c)``."""
     sd = np.full(mean.shape[:2], COEFFICIENTS[0], np.float32)
     for coefficient, term in zip(COEFFICIENTS[1:], terms(mean, evidence), strict=True):

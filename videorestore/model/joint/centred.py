@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.gram import Stream, Survey, as_block
+from videorestore.model.gram import PixelFacts, Stream, as_block
 from videorestore.model.missing import fill
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Pixels:
 
     stream: Stream
     n: int
-    facts: Survey
+    facts: PixelFacts
     rows: Indices
     scale: Array | float | None = None
     belief: Belief | None = None

@@ -7,15 +7,15 @@ import time
 import pytest
 
 from videorestore.errors import InputError, VideoRestoreError
-from videorestore.run.desk import Desk
 from videorestore.run.store import TRIES
+from videorestore.run.task_queue import TaskQueue
 from videorestore.run.workers import Crew
 
 
 def served(here, elsewhere, count, others):
     """All results of a desk, by number."""
     found = {}
-    with Desk(here, elsewhere, others) as desk:
+    with TaskQueue(here, elsewhere, others) as desk:
         for k in range(count):
             desk.put(k, (k,))
         while len(found) < count:
@@ -56,7 +56,7 @@ def test_results_come_before_an_error_and_the_error_comes():
 
 def test_nothing_is_taken_from_a_closed_desk():
     taken = []
-    with Desk(taken.append, taken.append, 1) as desk:
+    with TaskQueue(taken.append, taken.append, 1) as desk:
         pass
     desk.put(0, (0,))
     time.sleep(0.05)

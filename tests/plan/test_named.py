@@ -9,7 +9,7 @@ import pytest
 
 from videorestore.errors import InputError
 from videorestore.media.source import FrameIndex
-from videorestore.plan.moments import frames_named, places_named
+from videorestore.plan.named import frames_named, places_named
 from videorestore.request import notation
 
 TIMES = (5, Fraction(51, 10), Fraction(53, 10), 6, 7)
