@@ -11,7 +11,7 @@ import pytest
 
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError
-from videorestore.request.verbs import CompareOptions
+from videorestore.request.verbs_looking import CompareOptions
 from videorestore.verbs.compare import report
 
 

@@ -19,7 +19,7 @@ from videorestore.plan.gaps import time_gaps
 from videorestore.plan.scan import scan
 from videorestore.report.words import findings
 from videorestore.request import Span
-from videorestore.request.verbs import InspectOptions
+from videorestore.request.verbs_looking import InspectOptions
 from videorestore.verbs.inspect import facts, report
 
 

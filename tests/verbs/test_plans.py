@@ -9,7 +9,8 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.request import Insertion, Span
-from videorestore.request.verbs import FillOptions, InspectOptions, ReorderOptions
+from videorestore.request.verbs import FillOptions, ReorderOptions
+from videorestore.request.verbs_looking import InspectOptions
 from videorestore.verbs import fill, reorder
 from videorestore.verbs.inspect import report
 

@@ -7,13 +7,17 @@ from videorestore.request.common import Common, Model, Quality, Reading, Setting
 from videorestore.request.declare import TABLE, Verb
 from videorestore.request.values import Insertion, Span
 from videorestore.request.verbs import VERBS
+from videorestore.request.verbs_looking import CompareOptions, InspectOptions, PreviewOptions
 
 __all__ = [
     "TABLE",
     "VERBS",
     "Common",
+    "CompareOptions",
     "Insertion",
+    "InspectOptions",
     "Model",
+    "PreviewOptions",
     "Quality",
     "Reading",
     "Settings",

@@ -19,7 +19,7 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.report import score
 from videorestore.report.page import PageBuilder
 from videorestore.report.record import peak_memory_mb, plain
-from videorestore.request.verbs import CompareOptions
+from videorestore.request.verbs_looking import CompareOptions
 
 
 def report(

@@ -23,7 +23,7 @@ from videorestore.report.pictures import Picture
 from videorestore.report.record import absent, peak_memory_mb, plain
 from videorestore.report.score import on_255
 from videorestore.report.words import findings
-from videorestore.request.verbs import InspectOptions
+from videorestore.request.verbs_looking import InspectOptions
 
 PICTURES = 60
 """Frames shown on the page: those with something wrong first, the others at even steps."""

@@ -22,7 +22,7 @@ from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, expected_frames, read_pixels, scan
 from videorestore.report.preview import Shown, write_preview
 from videorestore.request import Span
-from videorestore.request.verbs import PreviewOptions
+from videorestore.request.verbs_looking import PreviewOptions
 from videorestore.spatial.noise import Noise
 
 SIDE = 384
