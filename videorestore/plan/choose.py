@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine
-from videorestore.make.work import Progress, silent
+from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
 from videorestore.plan.risk import FEWEST, Say, say_of_curve
@@ -111,18 +111,49 @@ def choose(
     bad = found.void | avoid
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
     fixed: str | None = None if options.model == "auto" else options.model
-    order = sorted(range(len(good)), key=lambda k: -len(good[k]))
     total = sum(len(g) for g in good)
     if fixed == "curve" and total < FEWEST:
         raise InputError(f"a curve needs at least {FEWEST} good frames, got {total}; use --model auto.")
-    tested = [k for k in order if len(good[k]) >= SHORTEST][: 1 if fixed else TRIAL_SHOTS]
-    engines: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
-    if fixed:
-        engines = {fixed: engines[fixed]}
+    engines = _engines(options)
+    tested = _tested([len(g) for g in good], 1 if fixed else TRIAL_SHOTS)
     # Where noise is removed, hidden frames would favour whoever smooths more.
-    noisy = [k for k in tested if job == "denoise" and noises[k].sd > 0]
-    asked = [k for k in tested if k not in noisy]
-    noisy = [] if fixed else noisy
+    asked = [k for k in tested if job != "denoise" or noises[k].sd <= 0]
+    noisy = [] if fixed else [k for k in tested if k not in asked]
+    trials, says = _tried(source, found, options, good, asked, noisy, noises, progress)
+    lead = CLOSER_LEAD * between
+    picks = {k: fixed or better(t, lead) for k, t in trials.items()}
+    picks |= {k: say.model for k, say in says.items()}
+    for k in [k for k in tested if job == "inpaint" and not fixed and picks[k] == "curve"]:
+        # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
+        progress("trying the models on hidden blocks", 0, 1)
+        frames = hidden_frames(source, found, good[k])[0]
+        picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
+    models = (fixed,) * len(good) if fixed else _models(picks, set(says), [len(g) for g in good])
+    test = summary_of(trials, picks, list(engines)) if trials else {}
+    if says:
+        test["curve_denoise_gain"] = round(float(np.mean([say.gain for say in says.values()])), 4)
+    divergences = tuple(says[k].divergence if k in says else None for k in range(len(found.shots)))
+    return Choice(models=models, divergences=divergences, findings=_findings(found.shots, models, test))
+
+
+def _engines(options: Common) -> dict[str, Engine]:
+    """The models that are tried."""
+    every: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
+    return every if options.model == "auto" else {options.model: every[options.model]}
+
+
+def _tried(
+    source: Source,
+    found: Scan,
+    options: Common,
+    good: list[list[int]],
+    asked: list[int],
+    noisy: list[int],
+    noises: tuple[Noise, ...],
+    progress: Progress,
+) -> tuple[dict[int, Trial], dict[int, Say]]:
+    """Shots ``asked`` on hidden frames, ``noisy`` ones on their noise; all at once where others help."""
+    engines = _engines(options)
 
     def experiments() -> Iterator[tuple[Any, ...]]:
         for step, k in enumerate(asked):
@@ -133,34 +164,29 @@ def choose(
             yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
 
     results = list(shared_out(_called, experiments()))
-    trials: dict[int, Trial] = dict(zip(asked, results))
-    says: dict[int, Say] = dict(zip(noisy, results[len(asked) :]))
-    lead = CLOSER_LEAD if between else 0.0
-    picks = {k: fixed or better(t, lead) for k, t in trials.items()}
-    picks |= {k: "motion" if say.divergence is None else "mixed" for k, say in says.items()}
-    if job == "inpaint" and fixed is None:
-        for k in [k for k in tested if picks[k] == "curve"]:
-            # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
-            progress("trying the models on hidden blocks", 0, 1)
-            frames = hidden_frames(source, found, good[k])[0]
-            picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
-    likely = [pick for k, pick in picks.items() if k not in says]
-    usual = fixed or (max(sorted(set(likely)), key=likely.count) if likely else "motion")
-    models = tuple(
-        fixed or (picks[k] if k in picks else usual if len(good[k]) >= SHORTEST else "motion")
-        for k in range(len(good))
-    )
+    return dict(zip(asked, results)), dict(zip(noisy, results[len(asked) :]))
+
+
+def _tested(lengths: list[int], most: int) -> list[int]:
+    """The longest shots, of those that are long enough."""
+    order = sorted(range(len(lengths)), key=lambda k: -lengths[k])
+    return [k for k in order if lengths[k] >= SHORTEST][:most]
+
+
+def _models(picks: dict[int, str], own: set[int], lengths: list[int]) -> tuple[str, ...]:
+    """The model of every shot: as tried, else the usual one where it is long enough; ``own`` speak for themselves."""
+    likely = [pick for k, pick in picks.items() if k not in own]
+    usual = max(sorted(set(likely)), key=likely.count) if likely else "motion"
+    return tuple(picks.get(k, usual if n >= SHORTEST else "motion") for k, n in enumerate(lengths))
+
+
+def _findings(shots: tuple[Shot, ...], models: tuple[str, ...], test: dict[str, Any]) -> dict[str, Any]:
+    """What the record says of the choice."""
     names = sorted(set(models)) if models else ["motion"]
     findings: dict[str, Any] = {"model": names[0] if len(names) == 1 else "mixed"}
     if len(names) > 1:
-        findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(found.shots, models)]
-    if trials:
-        findings["self_test"] = summary_of(trials, picks, list(engines))
-    if says:
-        gain = round(float(np.mean([say.gain for say in says.values()])), 4)
-        findings["self_test"] = {**findings.get("self_test", {}), "curve_denoise_gain": gain}
-    divergences = tuple(says[k].divergence if k in says else None for k in range(len(good)))
-    return Choice(models=models, divergences=divergences, findings=findings)
+        findings["models"] = [{"start": a, "stop": b, "model": m} for (a, b), m in zip(shots, models)]
+    return findings | ({"self_test": test} if test else {})
 
 
 def _called(function: Callable[..., Any], *arguments: Any) -> Any:

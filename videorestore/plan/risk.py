@@ -33,6 +33,11 @@ class Say:
     gain: float = 0.0
     divergence: Divergence | None = None
 
+    @property
+    def model(self) -> str:
+        """Motion alone, or both."""
+        return "motion" if self.divergence is None else "mixed"
+
 
 def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     """What the curve has to say of a part of a shot.
