@@ -31,7 +31,7 @@ from videorestore.plan.interlaced import (
 )
 from videorestore.plan.named import Place
 from videorestore.plan.noise import noise_facts
-from videorestore.plan.review import AcceptedMasks, SparedMasks, Decisions
+from videorestore.plan.review import AcceptedMasks, Decisions, SparedMasks
 from videorestore.plan.review import load as load_decisions
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
