@@ -7,6 +7,7 @@ from videorestore.errors import InputError
 from videorestore.model import ElectroGP
 from videorestore.model.imputation import expectation_maximisation
 from videorestore.model.placement import effective_size
+from videorestore.model.posterior import CurvePosterior
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +198,23 @@ def test_faint_pixels_do_not_bend_the_curve(shared_data):
     model = ElectroGP(kernel="matern52", init="order").fit(frames[kept])
     place = np.searchsorted(np.sort(model.embedding_), model.transform(loose)[:, 0])
     np.testing.assert_array_equal(place, out - np.arange(7))
+
+
+def test_the_table_of_the_curve_is_made_once(monkeypatch):
+    _, clean, noisy = planted(n=40, d=60)
+    model = ElectroGP(init="order", marginal=False).fit(noisy)
+    made = []
+    weights = CurvePosterior.weights
+    monkeypatch.setattr(CurvePosterior, "weights", lambda self, x: made.append(x.size) or weights(self, x))
+    model.transform(clean[3:6])
+    model.transform(clean[7:9])
+    assert len(made) == 1
+
+
+def test_the_mode_is_the_top_of_the_density():
+    _, clean, noisy = planted(n=40, d=60)
+    model = ElectroGP(init="order", marginal=False).fit(noisy)
+    for placement in model.place(clean[4:30:5]):
+        top, sd = placement.mode(), placement.moments()[1]
+        fine = np.linspace(top - sd, top + sd, 20001)
+        assert abs(top - fine[placement.log_likelihood(fine).argmax()]) < 2e-3 * sd

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import Array
 from videorestore.model.gram import Stream
 from videorestore.model.posterior import Block, CurvePosterior
 
-PER_LENGTH = 8.0
-"""Nodes for each length of the shortest kernel at which the curve is tabulated."""
 POINTS = 6
 """Nodes that a value between them is interpolated from; at 8 a length it is off by less than 1e-7 of the signal."""
-FEWEST = 64
-"""Nodes of a table at least."""
+ZOOMS, FINER = 3, 32
+"""Times that the neighbourhood of the top is cut into so many parts: to 2e-4 of a cell of the grid."""
 PEAKS = 32
 """Highest nodes around which the search looks closer, whatever their density: a peak may stand between nodes."""
 DEEP, STEEP = 25.0, 0.3
@@ -50,21 +47,12 @@ class SeenPixels:
     logs: float
 
 
-def nodes_of(posterior: CurvePosterior) -> Array:
-    """Evenly spaced positions (p,) on the span at which the curve is tabulated."""
-    fit = posterior.fit
-    low, high = posterior.span
-    lengths = (high - low) * np.sqrt(2.0 * float(fit.alpha.max()))
-    most = max(8 * fit.rows.size, FEWEST)
-    return np.linspace(low, high, int(np.clip(np.ceil(PER_LENGTH * lengths), FEWEST, most)) + 1)
-
-
 def gather(posterior: CurvePosterior, stream: Stream, frames: Block) -> list[SeenPixels]:
     """Products of the curve at its nodes with each of ``frames`` (f, d), NaN = not seen."""
     fit = posterior.fit
     f, groups = frames.shape[0], fit.ratio.size
     seen = ~np.isnan(frames)
-    weights = posterior.weights(nodes_of(posterior))
+    weights = posterior.table
     p = weights.x.size
     band, line = np.zeros((f, groups, p, POINTS)), np.zeros((f, groups, p))
     norm, size = np.zeros((f, groups)), np.zeros((f, groups))
@@ -154,13 +142,13 @@ class Placement:
 
     def make_nodes(self) -> Array:
         """Positions (p,) to begin with."""
-        return nodes_of(self.posterior)
+        return self.posterior.table.x
 
     def log_likelihood(self, x: Array) -> Array:
         """Log density (m,) of the seen pixels at positions ``x`` (m,), the curve interpolated between its nodes."""
         fit, seen = self.posterior.fit, self.seen
         at, share = self._interpolation(x)
-        variance = self.posterior.node_variance(self.nodes)
+        variance = self.posterior.table.variance
         out = np.full(x.size, -0.5 * seen.logs)
         for g, ratio in enumerate(fit.ratio):
             if seen.size[g] == 0:
@@ -195,16 +183,15 @@ class Placement:
         top = int(self.log_density.argmax())
         low = self.grid[max(top - 1, 0)]
         high = self.grid[min(top + 1, self.grid.size - 1)]
-        if high <= low:
-            return float(self.grid[top])
-        found = minimize_scalar(
-            lambda x: -float(self.log_likelihood(np.array([x]))[0]),
-            bounds=(low, high),
-            method="bounded",
-            options={"xatol": 1e-4 * (high - low)},
-        )
-        best = self.log_likelihood(self.grid[top : top + 1])[0]
-        return float(found.x) if -found.fun >= best else float(self.grid[top])
+        best, value = self.grid[top], -np.inf
+        for _ in range(ZOOMS):
+            at = np.append(np.linspace(low, high, FINER + 1), best)
+            logs = self.log_likelihood(at)
+            if logs.max() > value:
+                best, value = at[int(logs.argmax())], float(logs.max())
+            step = (high - low) / FINER
+            low, high = max(best - step, low), min(best + step, high)
+        return float(best)
 
     def moments(self) -> tuple[float, float]:
         """Mean and sd of the grid posterior (log-linear between its points)."""

@@ -20,6 +20,11 @@ Block = NDArray[Any]
 Indices = NDArray[np.intp]
 Columns = slice | Indices
 
+PER_LENGTH = 8.0
+"""Nodes for each length of the shortest kernel at which the curve is tabulated."""
+FEWEST = 64
+"""Nodes of a table at least."""
+
 
 class CurvePosterior:
     """Posterior of the curve at fitted positions and hyper-parameters.
@@ -72,12 +77,14 @@ class CurvePosterior:
                 variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
         return Weights(posterior=self, x=at, matrix=matrix, variance=variance)
 
-    def node_variance(self, nodes: Array) -> Array:
-        """Variance of the curve over phi (groups, p) at its ``nodes`` (p,), kept for the next frame."""
-        known = self.__dict__.get("_node_variance")
-        if known is None or known[0].size != nodes.size:
-            known = self.__dict__["_node_variance"] = (nodes, self.weights(nodes).variance)
-        return np.asarray(known[1])
+    @cached_property
+    def table(self) -> Weights:
+        """The posterior at evenly spaced positions on the span, made once: frames are placed between them."""
+        low, high = self.span
+        lengths = (high - low) * np.sqrt(2.0 * float(self.fit.alpha.max()))
+        most = max(8 * self.fit.rows.size, FEWEST)
+        count = int(np.clip(np.ceil(PER_LENGTH * lengths), FEWEST, most))
+        return self.weights(np.linspace(low, high, count + 1))
 
     def centred(self, block: Block, columns: Columns) -> Block:
         """Pixels (n, k) of all frames -> centred pixels (u, k) of the frames that count, NaN kept."""
