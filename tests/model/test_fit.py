@@ -230,3 +230,17 @@ def test_first_pass_counts_distances_over_what_both_frames_show():
             assert facts.distance[i, j] == pytest.approx(expected, abs=1e-9)
     np.testing.assert_allclose(facts.mean, np.nanmean(y, axis=0))
     assert not facts.complete and facts.observed.sum() == (~np.isnan(y)).sum()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_noise_of_still_pixels_is_not_taken_for_signal(seed):
+    rng = np.random.default_rng(seed)
+    rate, size = rng.uniform(0.5, 3, 600), np.exp(0.5 * rng.normal(size=600))
+    size[:540] = 0.0
+    clean = size * np.sin(2 * np.pi * np.outer(np.linspace(0, 1, 80), rate) + rng.uniform(0, 6, 600))
+    noisy = clean + 0.5 * rng.normal(size=clean.shape)
+    off = {}
+    for hyper in ("shared", "pixel"):
+        model = ElectroGP(init="order", hyper=hyper, marginal=False).fit(noisy)
+        off[hyper] = np.square(model.inverse_transform(model.embedding_) - clean)[:, :540].mean()
+    assert off["pixel"] < 0.8 * off["shared"]

@@ -264,6 +264,10 @@ class _Fit:
         offered = alpha[0] * np.array([1 / SPREAD, 1.0, SPREAD])
         limit = min(options.n_groups, max(2, int(options.n_groups * 600 / self.u)))
         scaled = options.hyper == "pixel" and self.noise is None
+        if self.noise is None:
+            # A signal shorter than a gap cannot be told from noise; a group is believed to have one only if all have.
+            shortest = max(0.5 * self.u**2, SPREAD * float(alpha[0]))
+            posterior = replace(posterior, top_alpha=shortest)
         rounds = max(options.refits, 1)
         for stage in range(rounds):
             found = self._sort(posterior, x, offered, limit, scaled)

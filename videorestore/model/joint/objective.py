@@ -81,6 +81,8 @@ class Posterior:
         Repulsion; 0 is the plain GP-LVM with a uniform prior.
     noise_floor : float
         Smallest ratio. Without it the posterior is unbounded: one noise variance runs to 0.
+    top_alpha : float
+        Largest alpha.
     fourier : Fourier, optional
         Harmonics in whose span the covariance is taken: O(n^2 m) instead of O(n^3).
     """
@@ -91,6 +93,7 @@ class Posterior:
     r: float = 1.0
     periodic: bool = False
     noise_floor: float = 1e-5
+    top_alpha: float = np.inf
     fourier: Fourier | None = None
     shapes: int = field(init=False)
     values: float = field(init=False)
@@ -104,7 +107,7 @@ class Posterior:
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds of (log alpha, log ratio)."""
         low = [LOG_ALPHA[0]] * self.shapes + [np.log(self.noise_floor)] * len(self.groups)
-        top = LOG_ALPHA[1] + 2 * np.log(self.n)
+        top = min(LOG_ALPHA[1] + 2 * np.log(self.n), np.log(self.top_alpha))
         high = [top] * self.shapes + [np.log(MAX_RATIO)] * len(self.groups)
         return np.array(low), np.array(high)
 
