@@ -66,7 +66,9 @@ def check_output(path: str, options: SinkOptions, input_path: str | None) -> Non
     folder = kind.name == "folder"
     if folder and not path.rstrip("/"):
         raise InputError("output must name a file or a folder, got the root folder; choose another.")
-    check_place(path, [input_path] if input_path else [], overwrite=options.overwrite)
+    # In an empty folder there is nothing to lose.
+    free = folder and os.path.isdir(path) and not os.listdir(path)
+    check_place(path, [input_path] if input_path else [], overwrite=options.overwrite or free)
     if kind.container is not None:
         check_codec(kind.container, options)
     if folder and os.path.lexists(path.rstrip("/")):

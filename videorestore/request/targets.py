@@ -50,8 +50,7 @@ def check_place(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
             raise InputError(
                 f"OUTPUT must not be a folder that holds INPUT, got {name}; choose another name for the result."
             )
-    free = name.endswith("/") and os.path.isdir(target) and not os.listdir(target)
-    if os.path.lexists(name.rstrip("/\\") or name) and not (overwrite or free):
+    if os.path.lexists(name.rstrip("/\\") or name) and not overwrite:
         raise OutputExistsError(
             f"the output must not exist yet, got {name}; choose another name or overwrite it with -y."
         )
