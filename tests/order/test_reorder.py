@@ -67,7 +67,7 @@ def test_strand_crossing_is_resolved_by_bends():
     t = np.linspace(0.35, 2 * np.pi + 0.2, 61)
     points = np.stack([np.sin(t), np.sin(t) * np.cos(t), 0.05 * t], axis=1)
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
-    path = open_path(distance, 0)
+    path = open_path(distance)
     assert agreement(np.arange(61), path) > 0.98
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+STARTS = 4
+"""Frames, evenly spaced, from each of which a greedy chain is begun."""
+
 BEND = 0.5
 """Weight of a bend against the length of the path."""
 
@@ -27,7 +30,7 @@ def _padded(distance: Doubles) -> Doubles:
     return padded
 
 
-def open_path(distance: Doubles, seed: int, starts: int = 4) -> Ints:
+def open_path(distance: Doubles) -> Ints:
     """The best open path from several starts."""
     from videorestore.order._kernels_path import search_tour
 
@@ -36,8 +39,8 @@ def open_path(distance: Doubles, seed: int, starts: int = 4) -> Ints:
         return _short(distance)
     padded = _padded(distance)
     near = _near(padded)
-    rng = np.random.default_rng(seed)
-    begin = [greedy_chain(distance, int(s)) for s in np.linspace(0, n - 1, min(n, starts)).astype(int)]
+    rng = np.random.default_rng(0)
+    begin = [greedy_chain(distance, int(s)) for s in np.linspace(0, n - 1, min(n, STARTS)).astype(int)]
     begin += [spectral_order(distance, k) for k in (5, 8) if n > k + 2]
     best, lowest = begin[0], np.inf
     for start in begin:
@@ -51,7 +54,7 @@ def open_path(distance: Doubles, seed: int, starts: int = 4) -> Ints:
     return best
 
 
-def closed_path(distance: Doubles, path: Ints, seed: int) -> Ints:
+def closed_path(distance: Doubles, path: Ints) -> Ints:
     """Improve a path as a closed tour."""
     from videorestore.order._kernels_path import search_tour
 
@@ -59,7 +62,7 @@ def closed_path(distance: Doubles, path: Ints, seed: int) -> Ints:
     if n < 8:
         return path
     tour = path.astype(np.int64).copy()
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     search_tour(
         _padded(distance), _near(distance), tour, BEND, rng.integers(0, 1 << 30, (min(4 * n, 2000), 2))
     )

@@ -8,10 +8,8 @@ a clip come close (a turning object seen from the back), the shortest path alone
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
@@ -33,24 +31,19 @@ class Order:
         The last frame leads back to the first.
     x : ndarray, shape (m,)
         Place along the path in (0, 1), one for each entry of ``order``.
-    confidence : float
-        Agreement (Kendall's tau) of the order with the orders found from two disjoint halves of the pixels.
     """
 
     order: Ints
     refused: tuple[int, ...]
     closed: bool
     x: Doubles
-    confidence: float
 
 
 def reorder(
     frames: FloatArray,
     *,
     first: int | None = None,
-    closed: bool | Literal["auto"] = "auto",
     refuse: bool = True,
-    seed: int = 0,
 ) -> Order:
     """Find the order of shuffled frames, up to reversal.
 
@@ -60,11 +53,8 @@ def reorder(
     first : int, optional
         The frame at the start. Without it the direction that agrees better with the given order is taken.
         On a closed curve it also says where the curve is cut; otherwise that is the longest step.
-    closed : bool or "auto"
-        Whether the last frame leads back to the first.
     refuse : bool
         Look for frames that belong to no place.
-    seed : int
 
     Returns
     -------
@@ -88,10 +78,10 @@ def reorder(
     if foreign.any():
         # Foreign frames would otherwise own the leading components of the noise removal.
         distance = clean_distances(features[kept])
-    path = open_path(distance, seed)
-    ring = _is_closed(distance, path) if closed == "auto" else bool(closed)
+    path = open_path(distance)
+    ring = _is_closed(distance, path)
     if ring:
-        path = closed_path(distance, path, seed)
+        path = closed_path(distance, path)
     path = _orient(distance, path, kept, first, ring)
     steps = distance[path[:-1], path[1:]]
     total = steps.sum() + (distance[path[-1], path[0]] if ring else 0.0)
@@ -105,7 +95,6 @@ def reorder(
         refused=tuple(int(i) for i in np.flatnonzero(foreign)),
         closed=ring,
         x=x,
-        confidence=_confidence(features[kept], path, ring, seed),
     )
 
 
@@ -143,26 +132,6 @@ def _orient(distance: Doubles, path: Ints, kept: Ints, first: int | None, ring: 
     rank = np.argsort(path)
     agree = float(np.sum((rank - rank.mean()) * (np.arange(n) - (n - 1) / 2)))
     return path[::-1] if agree < 0 else path
-
-
-def _confidence(rows: NDArray[np.float32], path: Ints, ring: bool, seed: int) -> float:
-    """Mean agreement with the orders of two disjoint halves of the pixels."""
-    n = len(path)
-    if n < 4:
-        return 1.0
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(rows.shape[1])
-    half = len(shuffled) // 2
-    if half < 4:
-        return 1.0
-    total = 0.0
-    for part in (shuffled[:half], shuffled[half:]):
-        distance = clean_distances(rows[:, np.sort(part)])
-        other = open_path(distance, seed, starts=2)
-        if ring:
-            other = closed_path(distance, other, seed)
-        total += agreement(path, other, ring)
-    return total / 2
 
 
 def agreement(one: Ints, two: Ints, ring: bool = False) -> float:
