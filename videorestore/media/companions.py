@@ -13,6 +13,9 @@ from videorestore.media import probe, streams
 from videorestore.media.containers import Container, codecs_of
 from videorestore.media.packets import PacketFeed
 
+KNOWN = ("video", "audio", "subtitle", "attachment")
+"""Types of streams that are missed wherever they are lost."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Muxed:
@@ -54,14 +57,16 @@ class Others:
         The file that audio, subtitles, chapters, attachments and metadata come from.
     span : Excerpt or None
         Part of that file which the output covers; None is all of it.
-    metadata, streams : bool
-        False leaves these out.
+    metadata : bool
+        False leaves it out.
+    without : frozenset of int
+        Numbers of streams of that file which are left out.
     """
 
     path: str | None
     span: streams.Excerpt | None = None
     metadata: bool = True
-    streams: bool = True
+    without: frozenset[int] = frozenset()
 
 
 class Companions:
@@ -113,8 +118,6 @@ class Companions:
         if self._others.metadata:
             output.metadata.update(streams.kept_metadata(dict(source.metadata)))
             main.metadata.update(streams.kept_metadata(dict(source.streams[stream].metadata)))
-        if not self._others.streams:
-            return []
         self._add_chapters(output, streams.shifted_chapters(source, origin, self._others.span))
         feeds = self._add_streams(output, source, stream, origin)
         self._begin_at_zero(feeds)
@@ -147,8 +150,11 @@ class Companions:
         own = self._container.codecs
         supported = set(codecs_of(self._container) if own else output.supported_codecs)
         for plan in streams.plan_companions(source, main, self._container, supported):
+            if plan.index in self._others.without:
+                continue
             if plan.action == "leave":
-                self._muxed.losses.append(plan.describe())
+                if plan.type in KNOWN or self._carries(plan.index):
+                    self._muxed.losses.append(plan.describe())
                 continue
             template = source.streams[plan.index]
             try:
@@ -172,6 +178,16 @@ class Companions:
         if copied:
             feeds.insert(0, PacketFeed(source, copied, origin, self._others.span))
         return feeds
+
+    def _carries(self, stream: int) -> bool:
+        """Whether a stream of data has any; cameras announce some that they never write."""
+        import av
+
+        try:
+            with probe.open_input(self._path) as source:
+                return any(packet.size for packet in source.demux(source.streams[stream]))
+        except (av.error.FFmpegError, OSError, ValueError):
+            return True
 
     def _converted(self, plan: streams.Companion, origin: Fraction) -> Any:
         """A stream encoded again, in a file of its own that is removed at the end."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from videorestore.clip import Frame
 from videorestore.errors import InputError, MediaWriteError, VideoRestoreError
-from videorestore.media.companions import Others
+from videorestore.media.companions import Muxed, Others
 from videorestore.media.containers import Container
 from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
@@ -18,7 +19,7 @@ from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
-from videorestore.media.streams import Excerpt
+from videorestore.media.streams import Excerpt, stream_names
 from videorestore.media.target import write_error
 from videorestore.media.verify import verify
 from videorestore.place import part_folder, publish
@@ -254,33 +255,57 @@ def _join_video(
     notes: list[str],
 ) -> None:
     alpha = shape.info.format.alpha and not any(line.startswith("alpha:") for line in losses)
+
+    def joined(others: Others) -> tuple[Muxed, list[str]]:
+        muxed = mux(segments, part, container, shape.info, shape.fps, others, alpha=alpha)
+        tick = time_base_for([*muxed.times, muxed.end], container, shape.fps)
+        return muxed, verify(part, muxed, container, tick)
+
     everything = Others(path=streams_from, span=span)
-    first: VideoRestoreError | None = None
-    for lost, others in (
-        ("", everything),
-        ("title and other metadata", replace(everything, metadata=False)),
-        ("sound, subtitles and all other streams", replace(everything, streams=False)),
-        ("all but the pictures", Others(path=None)),
-    ):
+    try:
+        muxed, found = joined(everything)
+    except VideoRestoreError as error:
+        if streams_from is None:
+            raise
+        # What came with the film must not cost the film: it is tried with less.
+        less, lost = _less(everything, joined, container, error)
+        losses += lost
+        muxed, found = joined(less)
+    losses += [*found, *muxed.losses]
+    notes += muxed.notes
+    _sync(part)
+
+
+def _less(
+    everything: Others, join: Callable[[Others], Any], container: Container, first: VideoRestoreError
+) -> tuple[Others, list[str]]:
+    """What comes with the film as far as it can be written, and what cannot; streams are tried one by one."""
+
+    def reason(others: Others) -> str:
         try:
-            muxed = mux(segments, part, container, shape.info, shape.fps, others, alpha=alpha)
-            tick = time_base_for([*muxed.times, muxed.end], container, shape.fps)
-            found = verify(part, muxed, container, tick)
+            join(others)
         except VideoRestoreError as error:
-            # What came with the film must not cost the film: it is tried with less.
-            first = first or error
-            if streams_from is None:
-                break
-            continue
-        if first is not None:
-            losses.append(f"{lost}: left out, they cannot be written to {container.name} ({first})")
-        losses += found
-        losses += muxed.losses
-        notes += muxed.notes
-        _sync(part)
-        return
-    assert first is not None
-    raise first
+            return str(error)
+        return ""
+
+    assert everything.path is not None
+    bare = replace(everything, metadata=False)
+    untitled = f"title and other metadata: left out, they cannot be written to {container.name} ({first})"
+    if not reason(bare):
+        return bare, [untitled]
+    names = stream_names(everything.path)
+    alone = {n: reason(replace(bare, without=frozenset(names) - {n})) for n in names}
+    bad = frozenset(n for n in names if alone[n])
+    lost = [
+        f"{names[n]}: left out, it cannot be written to {container.name} ({alone[n]})" for n in sorted(bad)
+    ]
+    if not reason(less := replace(everything, without=bad)):
+        return less, lost
+    if not reason(less := replace(bare, without=bad)):
+        return less, [*lost, untitled]
+    return Others(path=None), [
+        f"all but the pictures: left out, they cannot be written to {container.name} ({first})"
+    ]
 
 
 def _join_stills(segments: list[Segment], part: str, kind: OutputKind, shape: OutputShape) -> None:

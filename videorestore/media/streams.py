@@ -62,7 +62,7 @@ class Companion:
 
     def describe(self) -> str:
         """One line for the user."""
-        return f"{self.type} stream {self.index} ({self.codec}): {self.reason}"
+        return f"{self.type} stream {self.index} ({self.codec})" + (f": {self.reason}" if self.reason else "")
 
 
 def plan_companions(source: Any, main: int, container: Container, supported: set[str]) -> list[Companion]:
@@ -84,6 +84,22 @@ def plan_companions(source: Any, main: int, container: Container, supported: set
     ]
 
 
+def stream_names(path: str) -> dict[int, str]:
+    """What the streams beside the film are called, by their number."""
+    with probe.open_input(path) as source:
+        film = probe.choose_stream(source, None)
+        return {
+            s.index: Companion(index=s.index, type=s.type, codec=_codec(s), action="copy").describe()
+            for s in source.streams
+            if film is None or s.index != film.index
+        }
+
+
+def _codec(stream: Any) -> str:
+    context = stream.codec_context
+    return str(context.codec.canonical_name) if context is not None and context.codec else "unknown"
+
+
 def _implied(source: Any, stream: Any) -> bool:
     """Streams that are written anew from metadata: time codes, and the texts of QuickTime's chapters."""
     if stream.type != "data":
@@ -94,7 +110,7 @@ def _implied(source: Any, stream: Any) -> bool:
 
 def _plan(stream: Any, container: Container, supported: set[str]) -> Companion:
     context = stream.codec_context
-    codec = context.codec.canonical_name if context is not None and context.codec else "unknown"
+    codec = _codec(stream)
     name = container.name
     whole: Action | None = None
     form = ""
