@@ -267,3 +267,29 @@ def test_a_part_that_stays_empty_is_no_garbage():
     frames = glide(20, speed=4.0)
     frames[9:, frames.shape[1] // 2 :] = 128
     assert survey(iter(frames)).worthless == ()
+
+
+def test_a_dark_scene_with_sparks_is_not_interrupted_by_black_frames():
+    rng = np.random.default_rng(3)
+    frames = 12 + rng.normal(0, 1, (16, 120, 160)).astype(np.float32)
+    for k in range(16):
+        for y, x in zip(*rng.integers(8, (110, 150), (8 if k % 3 == 1 else 30, 2)).T, strict=True):
+            frames[k, y : y + 3, x : x + 3] = 150
+    found = survey(iter(frames))
+    assert len(found.black) == 5 and not found.worthless
+    frames[frames > 100] += 90
+    frames[7] = 2
+    assert survey(iter(frames)).worthless == (7,)
+
+
+def test_light_that_falls_on_a_part_of_the_picture_is_no_garbage():
+    frames = 0.5 * glide(12)
+    height, width = frames.shape[1:]
+    y, x = np.mgrid[0:height, 0:width]
+    glow = 130 * np.exp(
+        -(((y - 0.4 * height) / (0.3 * height)) ** 2) - ((x - 0.3 * width) / (0.25 * width)) ** 2
+    )
+    frames[6] += glow
+    assert survey(iter(frames)).worthless == ()
+    frames[6, : height // 2] = 128
+    assert survey(iter(frames)).worthless == (6,)

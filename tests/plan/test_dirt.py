@@ -40,8 +40,8 @@ def searched(frames):
 
 
 def test_falling_flakes_are_things_and_dust_is_not():
-    assert film_odds(weigh_spots(flakes()))[0] < 0
-    odds, share = film_odds(weigh_spots(dusty()))
+    assert film_odds(weigh_spots(flakes())[0])[0] < 0
+    odds, share = film_odds(weigh_spots(dusty())[0])
     assert odds > SURELY_DIRTY and share > 0.6
     assert not searched(flakes()).dirty
     assert searched(dusty()).rate > 1
@@ -138,3 +138,17 @@ def test_a_spot_alone_on_a_clean_film_stays():
     masks, damage = SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)
     assert {place.frame for place in damage} == {4}
     assert masks[4].any() and not masks[6].any()
+
+
+def test_things_at_the_ends_of_a_sample_are_not_taken_for_seen_once():
+    """In a time-lapse things stand for a moment and are gone: only the frames around tell that they come again."""
+    rng = np.random.default_rng(6)
+    frames = drifting(n=13, height=96, width=128, step=0.0).astype(np.float32)
+    for y, x in zip(rng.integers(4, 80, 40), rng.integers(4, 112, 40), strict=True):
+        first = int(rng.integers(-1, 13))
+        for k in range(max(0, first), min(13, first + 2)):
+            top, left = y + 5 * (k - first), x + 7 * (k - first)
+            frames[k, top : top + 9, left : left + 7] = 245
+    spots, judged = weigh_spots(frames)
+    assert judged == 9 and {k for k, _ in spots} <= set(range(2, 11))
+    assert film_odds(spots)[0] < SURELY_DIRTY

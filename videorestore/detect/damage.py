@@ -122,10 +122,16 @@ def find_damage(
 
 def weigh_spots(
     frames: FloatArray, *, noise_sd: float = 0.0, factor: int | None = None
-) -> list[tuple[int, float]]:
-    """Spots of a shot that may be damage: frame, and log likelihood of damage against a thing; see `verdict.film_odds`."""
-    spots = _seen(Sight(frames, noise_sd, factor), 0, len(frames), LEAST)
-    return [(k, spot.support) for k in spots for spot in spots[k] if spot.place.kind != "line"]
+) -> tuple[list[tuple[int, float]], int]:
+    """Spots of a shot that may be damage: frame, and log likelihood of damage against a thing; see `verdict.film_odds`.
+
+    Frames at the ends, around which a thing could not be seen again, do not count where there are enough. Also gives
+    the number of those that do.
+    """
+    ends = _AGAIN if len(frames) > 6 * _AGAIN else 0
+    found = _seen(Sight(frames, noise_sd, factor), ends, len(frames) - ends, LEAST)
+    spots = [(k, spot.support) for k in found for spot in found[k] if spot.place.kind != "line"]
+    return spots, len(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,10 @@ _BLINK = 2  # black frames between two shots that nobody meant; more are a pause
 _BLANKED = 3  # frames that a concealed part lasts
 _EMPTY, _PART = 1.0, 0.15  # levels within a block that shows nothing; share of such blocks
 _GLARE = 245.0
+_DIMMER, _NEARLY = (
+    5.0,
+    0.9,
+)  # levels by which a block may be darker by motion alone; share of the blocks that must agree
 _STROBE = 0.4  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
@@ -181,7 +185,7 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
             pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
             blanked = bridge < 0.9 * usual and length <= _BLANKED and _blanked(measures, run, sides)
             strange = (unlike or pale) and not any(
-                _flash(measures, j, sides, pale) for j in range(first, after)
+                _flash(measures, j, sides, pale) or _lit(measures, j, sides) for j in range(first, after)
             )
             garbage[run] = blanked or strange
     if garbage.sum() > 0.5 * n:
@@ -215,6 +219,16 @@ def _flash(measures: Measures, k: int, sides: list[int], pale: bool) -> bool:
         return False
     ranks = [np.argsort(np.argsort(measures.blocks[j].ravel())) for j in (k, *sides)]
     return max(float(np.corrcoef(ranks[0], other)[0, 1]) for other in ranks[1:]) > _SAME
+
+
+def _lit(measures: Measures, k: int, sides: list[int]) -> bool:
+    """Has light fallen on a part of a frame? Then nothing is darker there than beside it, and what it shows is still seen."""
+    added = measures.blocks[k] - measures.blocks[sides].min(axis=0)
+    if float((added > -_DIMMER).mean()) < _NEARLY:
+        return False
+    here, beside = measures.detail[k], measures.detail[sides]
+    kept = (here > 0.6 * beside.min(axis=0) - 1) & (here < 1.7 * beside.max(axis=0) + 4)
+    return float((kept | (measures.blocks[k] > _GLARE)).mean()) > _NEARLY
 
 
 def _repeats(measures: Measures, void: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
@@ -308,7 +322,10 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -
 
 
 def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
-    """Short runs of black frames inside a shot; between two shots only a flash of black, too short to be meant."""
+    """Short runs of black frames inside a shot; between two shots only a flash of black, too short to be meant.
+
+    They show less than what they interrupt: in a dark scene, where sparks fly, every picture is nearly black.
+    """
     result = np.zeros(len(black), np.bool_)
     k, n = 0, len(black)
     while k < n:
@@ -318,7 +335,8 @@ def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -
         end = k
         while end + 1 < n and black[end + 1]:
             end += 1
-        if k > 0 and end + 1 < n:
+        sides = measures.contrast[[k - 1, end + 1]] if k > 0 and end + 1 < n else np.zeros(2)
+        if measures.contrast[k : end + 1].max() < _PALE * sides.min():
             if end + 1 in cuts:
                 result[k : end + 1] = end - k < _BLINK and _abrupt(measures, k, end)
             else:

@@ -138,9 +138,9 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        weighed = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
+        weighed, judged = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
         spots += [(frames + k, odds) for k, odds in weighed]
-        frames += len(numbers)
+        frames += judged
     odds, damaged = film_odds(spots)
     number = len(spots) / max(frames * share, 1e-9)
     if odds > SURELY_DIRTY:
