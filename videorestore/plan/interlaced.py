@@ -130,12 +130,18 @@ def surely_interlaced(source: Source, found: Scan) -> bool:
     )
 
 
-def surely_film(source: Source, found: Scan) -> bool:
-    """Whether all of a clip is surely film, and pulldown somewhere mixes its pictures."""
+def what_is_known(found: Scan) -> list[tuple[Shot, Verdict]]:
+    """What each shot is taken for; still ones, of which nobody knows, for progressive: they are whole as they are."""
+    still = Verdict(kind="progressive")
+    return [(shot, still if v.kind == "unknown" else v) for shot, v in found.fields.shots]
+
+
+def surely_apart(source: Source, found: Scan) -> bool:
+    """Whether each shot is surely of its kind, and some need their fields taken apart; what is unknown stays."""
     known = [v for _, v in found.fields.shots if v.kind != "unknown"]
     return (
         not isinstance(source, (FieldView, WholeView))
-        and "telecined" in found.fields.kinds <= {"telecined", "progressive"}
+        and not found.fields.progressive
         and all(v.probability >= SURELY for v in known)
     )
 

@@ -24,9 +24,10 @@ from videorestore.plan.interlaced import (
     at_hand,
     denoised,
     field_wise,
-    surely_film,
+    surely_apart,
     surely_interlaced,
     together,
+    what_is_known,
     whole_frames,
 )
 from videorestore.plan.named import Place
@@ -58,8 +59,8 @@ def plan(
     found = scan(source, options.span, progress)
     if surely_interlaced(source, found):
         return of_fields(source, found, options, budget, progress)
-    if options.deinterlace != "off" and surely_film(source, found):
-        return of_film(source, found, options, budget, progress)
+    if options.deinterlace != "off" and surely_apart(source, found):
+        return shot_by_shot(source, found, options, budget, progress)
     notes: list[str] = fields_left(source, found)
     accepted, rejected = decisions(source, found, options)
     missing = frames_to_fill(found, options, accepted, notes) - rejected.frames
@@ -202,10 +203,13 @@ def of_fields(
     return denoised(whole, source, found, options, budget)
 
 
-def of_film(source: Source, found: Scan, options: RestoreOptions, budget: int, progress: Progress) -> Whole:
-    """Undo pulldown, then restore the film's own frames."""
-    judged = found.fields.settled()
-    whole = whole_frames("restore", source, found, judged, "frame", options.quality, budget)
+def shot_by_shot(
+    source: Source, found: Scan, options: RestoreOptions, budget: int, progress: Progress
+) -> Whole:
+    """Undo pulldown and make frames of fields, in the shots that have them; then restore all frames."""
+    judged = what_is_known(found)
+    rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
+    whole = whole_frames("restore", source, found, judged, rate, options.quality, budget)
     view = WholeView(source, whole, held=False)
     inner = plan(view, replace(options, span=None), max(budget - at_hand(source), budget // 2), progress)
     assert isinstance(inner, Restoring)

@@ -1,0 +1,32 @@
+"""``restore`` on a clip of progressive and interlaced shots: each is treated as what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import videorestore as vr
+from tests.verbs.test_deinterlace import interlaced, scene
+
+
+def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
+    progressive = scene(24)
+    pictures = 255 - scene(64)[24:, ::-1]
+    clip = np.concatenate([progressive, interlaced(pictures, 0)])
+    done = vr.restore(clip, tmp_path / "out.npy", input_fps=25, quality="fast", denoise="off")
+    fields = done.record["fields"]
+    assert fields["kind"] == "mixed" and [shot["kind"] for shot in fields["shots"]] == [
+        "progressive",
+        "interlaced",
+    ]
+    made = np.load(tmp_path / "out.npy")
+    assert len(made) == len(progressive) + len(pictures)
+    assert np.array_equal(made[: len(progressive)].reshape(progressive.shape), progressive)
+    for k, frame in enumerate(made[len(progressive) :].reshape(pictures.shape)):
+        assert np.array_equal(frame[k % 2 :: 2], pictures[k][k % 2 :: 2])
+    times = [frame["time_s"] for frame in done.record["frames"]]
+    steps = np.round(np.diff(times), 6)
+    assert set(steps[: len(progressive) - 1]) == {0.04} and set(steps[len(progressive) :]) == {0.02}
+    origins = [frame["origin"] for frame in done.record["frames"]]
+    assert origins == ["kept"] * len(progressive) + ["mended"] * len(pictures)
+    left = vr.restore(clip, input_fps=25, quality="fast", denoise="off", deinterlace="off")
+    assert len(left.clip) == len(clip)
