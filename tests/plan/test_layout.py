@@ -63,3 +63,16 @@ def test_portions_hold_every_new_frame_once_and_keep_to_their_room():
         parts = list(portions(slots, clock, (9, 10, 20, 3), room))
         assert [s for p in parts for s in p] == slots
         assert max(map(len, parts)) == most
+
+
+@pytest.mark.parametrize("size", [(96, 128), (480, 640), (1080, 1920)])
+def test_stretches_along_motion_fit_beside_a_curve(size):
+    along = motion_layout(*size, halo=10, budget=1 << 30, quality="default", denoising=True)
+    stretch = along.stretched(2 << 30, 10)
+    assert along.core <= stretch.core <= 120
+    both = curve_layout(*size, halo=10, budget=2 << 30, spooled=True, beside=stretch)
+    alone = curve_layout(*size, halo=10, budget=2 << 30, spooled=True)
+    assert both.core <= alone.core
+    if stretch.core > along.core:
+        assert both.piece_bytes(both.core) <= 2 << 30
+    assert both.piece_bytes(1) >= stretch.piece_bytes(stretch.core + 20)

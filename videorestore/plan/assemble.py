@@ -94,7 +94,7 @@ def assemble(
             for model, frames in cost
         ),
         side=layouts["motion"].side,
-        core=layouts["motion"].core,
+        core=layouts["stretch"].core,
         on_disk=tuple(model for model, layout in layouts.items() if layout.on_disk),
     )
 
@@ -122,7 +122,7 @@ def _halo(steps: Steps, options: Common) -> int:
 def _layouts(
     size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
-    """How pieces of every model lie in memory."""
+    """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
     planned = partial(
         motion_layout,
         *size,
@@ -139,7 +139,8 @@ def _layouts(
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
     curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None)
-    return {"motion": along, "curve": curve(), "mixed": curve(beside=along)}
+    stretch = along.stretched(room, halo)
+    return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
 
 
 def model_at(shots: tuple[Shot, ...], models: tuple[str, ...], number: int) -> str:

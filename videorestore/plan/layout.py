@@ -6,7 +6,7 @@ of whole runs).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from videorestore.detect.sight import LARGEST
 from videorestore.make.cost import SURROUNDINGS
@@ -44,9 +44,10 @@ CURVE = 120 << 20
 """Denoising on a curve: for each frame the tile at hand, and more of it beside motion; and the strips of the fit."""
 
 MOTION_CORE = 48
+RESTING_CORE = 120
 CURVE_CORE = 600
 COPYING_CORE = 4000
-"""Most frames that a piece makes."""
+"""Most frames that a piece makes: along motion, along motion within a piece on a curve, on a curve, copied."""
 
 ENOUGH = 24
 """In pieces of fewer frames than half of this, most of what is read are surroundings."""
@@ -86,6 +87,11 @@ class Layout:
     def piece_bytes(self, frames: int) -> int:
         """Memory of a process that makes a piece of so many frames, with its encoder."""
         return max(self.least, self.fixed + self.per_frame * frames)
+
+    def stretched(self, budget: int, halo: int) -> Layout:
+        """The same with longer pieces, as far as the budget allows and what rests learns much from more frames."""
+        longest = _core(budget - self.fixed, self.per_frame, halo, RESTING_CORE, least=self.core)
+        return replace(self, core=longest)
 
 
 def least_bytes(height: int, width: int) -> int:
