@@ -61,8 +61,8 @@ class RestoreOptions(Mending):
     deinterlace: Literal["auto", "off", "field", "frame"] = option(
         "auto",
         words("auto", "off", "field", "frame"),
-        "interlaced video: its fields are restored each for itself, then a frame is made of every field (auto, field) or "
-        "of the two fields of each frame; off leaves it interlaced",
+        "interlaced video: damage is mended field by field, then a frame is made of every field (auto, field) or of the two "
+        "fields of each frame; pulldown is undone; off leaves both as they are",
         group="steps",
     )
     deflicker: Literal["auto", "off"] = option(
