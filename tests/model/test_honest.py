@@ -71,3 +71,23 @@ def test_a_shift_along_the_curve_does_not_blur_a_placement(many):
 def test_on_a_point_every_place_is_as_good(many):
     marginal = many[0].marginal_
     assert replace(marginal, x=np.full(marginal.x.size, 0.5)).span == (0.0, 1.0)
+
+
+def test_learnt_repulsion_does_not_lose_to_none():
+    rng = np.random.default_rng([2, 1])
+    theta = np.linspace(0.5 * np.pi, 4 * np.pi, 20001)
+    path = (theta / (4 * np.pi))[:, None] * np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    at = np.interp(rng.uniform(size=100), length / length[-1], np.arange(20001)).round().astype(int)
+    points = path[at] + 0.025 * rng.normal(size=(100, 2))
+    learnt, none = (ElectroGP(r=r).fit(points).marginal_.evidence for r in ("auto", 0.0))
+    assert learnt > none - 1.0
+
+
+def test_without_repulsion_a_closed_curve_falls_together():
+    t = 2 * np.pi * np.random.default_rng(0).uniform(size=60)
+    points = np.stack([np.sin(t), np.sin(2 * t) / 2], axis=1)
+    points = points + 0.08 * np.random.default_rng(1).normal(size=points.shape)
+    model = ElectroGP(periodic=True).fit(points)
+    assert not model.collapsed_
+    assert np.ptp(model.curve(200)[1], axis=0) == pytest.approx([2.0, 1.0], rel=0.2)

@@ -34,8 +34,8 @@ class ElectroGP(Placing):
     Parameters
     ----------
     r : float or "auto"
-        Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: learnt by the evidence
-        where positions are integrated out; 1, as in the paper, at their mode.
+        Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: at their mode a share of the
+        likelihood (see ``temper``); where positions are integrated out as much as the evidence asks for, see Notes.
     kernel : {"se", "matern32", "matern52", "auto"}
         ``auto`` takes the one with the best leave-one-out log score.
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
@@ -104,6 +104,10 @@ class ElectroGP(Placing):
 
     Notes
     -----
+    Where repulsion pays: closed curves, which fall together without it; holes in a film at even speed, which keep their
+    width; points that lie evenly, or crowd in the middle. Points thrown independently along an open curve refute an even
+    spacing: there the evidence takes 0, and the fit is that of ``r=0``.
+
     Missing values (NaN) in ``fit``: up to 8 different patterns of missing frames among the pixels enter
     the likelihood exactly, each on the frames in which it is seen. Beyond, an EM step fills what is
     missing with its conditional mean and adds the conditional covariance, before each round of grouping.

@@ -40,7 +40,7 @@ def fit_marginal(frames: Block, options: Options, always: bool = False) -> tuple
     # The mode is only a start here: one order and shared hyper-parameters serve.
     sketch = replace(
         options,
-        r=1.0 if isinstance(options.r, str) else options.r,
+        r=float(options.periodic) if isinstance(options.r, str) else options.r,
         init="eigenmaps" if anywhere else options.init,
         hyper="shared" if options.hyper in ("pixel", "group") else options.hyper,
         max_iter=min(options.max_iter, 60),
