@@ -6,7 +6,16 @@ import cv2
 import numpy as np
 import pytest
 
-from videorestore.detect.fields import WAYS, Fields, Verdict, comb_energy, directions, judge_shot, judge_shots
+from videorestore.detect.fields import (
+    WAYS,
+    Fields,
+    Verdict,
+    comb_energy,
+    directions,
+    judge_shot,
+    judge_shots,
+    rhythm,
+)
 
 HEIGHT, WIDTH = 96, 128
 
@@ -56,6 +65,14 @@ def test_a_broken_rhythm_is_still_pulldown() -> None:
     frames = stored(scene(60), 5, 40)
     found = judge_shot(directions(frames[:13] + frames[16:29] + frames[30:]))
     assert (found.kind, found.pulldown) == ("telecined", "3:2")
+
+
+def test_the_rhythm_is_found_again_behind_dense_edits() -> None:
+    frames, phases = stored(scene(80), 5, 60), [k % 5 for k in range(60)]
+    gone = {6, 11, 15, 20, 27, 33, 38, 44, 49, 53}
+    kept = [k for k in range(60) if k not in gone]
+    found = rhythm(directions([frames[k] for k in kept]), WAYS[5])
+    assert list(found) == [phases[k] for k in kept]
 
 
 def test_what_rests_cannot_be_told() -> None:
