@@ -60,7 +60,7 @@ def test_a_dry_run() -> None:
         ),
     )
     assert "denoise: sd 12.0 of 255" in text and "about 1:15" in text
-    assert "up to 512 MB" in text and "about 80.1 MB" in text and "in 4 pieces" in text
+    assert "up to 512 MB" in text and "about 80 MB" in text and "in 4 pieces" in text
 
 
 def test_a_comparison_names_the_worst_frames() -> None:
