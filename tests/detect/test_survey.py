@@ -1,6 +1,7 @@
 from fractions import Fraction
 from itertools import accumulate
 
+import cv2
 import numpy as np
 import pytest
 
@@ -293,3 +294,22 @@ def test_light_that_falls_on_a_part_of_the_picture_is_no_garbage():
     assert survey(iter(frames)).worthless == ()
     frames[6, : height // 2] = 128
     assert survey(iter(frames)).worthless == (6,)
+
+
+def test_a_camera_that_stops_and_starts_gently_has_no_frozen_frames():
+    rng = np.random.default_rng(0)
+    wall = cv2.GaussianBlur(rng.uniform(0, 255, (90, 400)).astype(np.float32), (0, 0), 4)
+    wall = 128 + 5 * (wall - wall.mean())
+    speeds = [4.0] * 12 + [0.0, 0.0, 1.0, 2.5] + [4.0] * 12
+
+    def seen(steps: list[float]) -> np.ndarray:
+        places = np.cumsum([0.0, *steps])
+        views = [
+            cv2.warpAffine(wall, np.float32([[1, 0, -x], [0, 1, 0]]), (120, 90), flags=cv2.INTER_CUBIC)
+            for x in places
+        ]
+        return np.repeat(np.clip(np.stack(views), 0, 255)[..., None], 3, axis=3)
+
+    assert survey(iter(seen(speeds))).frozen == ()
+    # The same pause as a fault: what it hid comes all at once.
+    assert survey(iter(seen([4.0] * 12 + [0.0, 0.0, 12.0] + [4.0] * 12))).frozen == (13, 14)

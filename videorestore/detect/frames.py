@@ -34,6 +34,7 @@ _STROBE = 0.4  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
+_GENTLE = 0.8  # a step behind repeats, in units of its larger neighbour, that shows that the picture stood still
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -316,7 +317,10 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -
             before = measures.busiest[max(1, k - 3) : k]
             after = measures.busiest[end + 1 : end + 4]
             calm = min(float(np.nanmedian(before)), float(np.nanmedian(after)))
-            standing[k : end + 1] = calm < 2.5
+            # What a freeze hid comes all at once behind it: a step that is gentle beside its neighbours hides nothing.
+            beside = np.nanmax([measures.step[k - 1], *measures.step[end + 2 : end + 3]])
+            gentle = bool(measures.step[end + 1] < _GENTLE * beside)
+            standing[k : end + 1] = calm < 2.5 or gentle
         k = end + 1
     return standing
 
