@@ -34,7 +34,9 @@ _STROBE = 0.4  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
-_GENTLE = 0.8  # a step behind repeats, in units of its larger neighbour, that shows that the picture stood still
+_GENTLE = (
+    0.8  # a step behind repeats, in units of its larger neighbour, that shows that the picture stood still
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
