@@ -246,3 +246,9 @@ def test_files_beside_an_output_need_one(clip, tmp_path):
         with pytest.raises(vr.InputError, match=f"^{name} is written beside an output"):
             vr.inpaint(clip, mask="auto", **{name: str(tmp_path / "x.html")})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_shot_too_short_for_a_curve_does_not_end_the_run(clip):
+    joined = np.concatenate([clip, 255 - clip[:2, ::-1]])
+    result = vr.denoise(joined, sigma=8, model="curve", quality="fast")
+    assert len(result.clip) == 16 and set(origins(result)) == {"denoised"}

@@ -128,12 +128,18 @@ def choose(
         progress("trying the models on hidden blocks", 0, 1)
         frames = hidden_frames(source, found, good[k])[0]
         picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
-    models = (fixed,) * len(good) if fixed else _models(picks, set(says), [len(g) for g in good])
+    lengths = [len(g) for g in good]
+    models = _fixed(fixed, lengths) if fixed else _models(picks, set(says), lengths)
     test = summary_of(trials, picks, list(engines)) if trials else {}
     if says:
         test["curve_denoise_gain"] = round(float(np.mean([say.gain for say in says.values()])), 4)
     divergences = tuple(says[k].divergence if k in says else None for k in range(len(found.shots)))
     return Choice(models=models, divergences=divergences, findings=_findings(found.shots, models, test))
+
+
+def _fixed(model: str, lengths: list[int]) -> tuple[str, ...]:
+    """The model that was asked for, but motion in shots that are too short for a curve."""
+    return tuple("motion" if model == "curve" and length < FEWEST else model for length in lengths)
 
 
 def _engines(options: Common) -> dict[str, Engine]:
