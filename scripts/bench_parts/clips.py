@@ -35,8 +35,6 @@ class Part:
     count: int = LONG
     held_out: bool = False
     quick: bool = False
-    still: bool = False
-    """The camera does not move."""
 
     def read(self, *, most: int | None = None, limit: tuple[int, int] | None = None) -> Pixels:
         """Frames ``(n, height, width, 3)``; of a joined part each shot has its share of them.
@@ -61,15 +59,15 @@ PARTS = (
     Part("tennis", ("tennis_sif.mp4",)),
     Part("car-turn, 360p", ("davis_car-turn.mp4",)),
     Part("highway", ("highway.mpg",), first=100),
-    Part("hall, still camera", ("hall_monitor",), still=True),
-    Part("street, 432p, still camera", ("intel_car-detection.mp4",), still=True),
-    Part("traffic, still camera", ("traffic_48x48_raw.avi",), still=True),
+    Part("hall, still camera", ("hall_monitor",)),
+    Part("street, 432p, still camera", ("intel_car-detection.mp4",)),
+    Part("traffic, still camera", ("traffic_48x48_raw.avi",)),
     Part("drawn film, 720p", ("bigbuckbunny_720p.mp4",)),
     Part("two shots", ("foreman_cif_CI1_FT_B.264", "tennis_sif.mp4")),
     Part("tennis, end", ("tennis_sif.mp4",), first=90, held_out=True, quick=True),
     Part("foreman, end", ("foreman_cif_CI1_FT_B.264",), first=220, held_out=True),
     Part("highway, later", ("highway.mpg",), first=1000, held_out=True, quick=True),
-    Part("corridor, 432p, still camera", ("intel_one-by-one-person.mp4",), first=900, held_out=True, still=True),
+    Part("corridor, 432p, still camera", ("intel_one-by-one-person.mp4",), first=900, held_out=True),
     Part("drawn film, end, 720p", ("bigbuckbunny_720p.mp4",), first=72, held_out=True),
     Part("dogs", ("../inpaint/dogs_jump_orig.mp4",), held_out=True),
 )  # fmt: skip

@@ -10,6 +10,7 @@ curve ``D`` is the chord ``sin(pi |x - x'|) / pi``: kernels that are valid in th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(ABC):
     """A stationary covariance of unit variance: a new one is a class of its own here, and an entry of ``KERNELS``.
 
     Attributes
@@ -37,17 +38,17 @@ class Kernel:
     reach: float
     memory: float
 
+    @abstractmethod
     def value(self, q: Array) -> Array:
         """The correlation at ``q = alpha * D^2``, same shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope(self, q: Array) -> Array:
         """Derivative of :meth:`value` in ``q``; finite at 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_spectrum(self, omega2: Array, alpha: float) -> tuple[Array, Array]:
         """Log spectral density at squared frequencies ``omega2``, and its derivative in ``log alpha``."""
-        raise NotImplementedError
 
 
 class SquaredExponential(Kernel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,7 @@ from videorestore.request.values import Insertion, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(ABC):
     """A kind of value.
 
     Attributes
@@ -33,9 +34,9 @@ class Kind:
     metavar: str = ""
     words: tuple[str, ...] = ()
 
+    @abstractmethod
     def read(self, value: Any) -> Any:
         """The value that the program works with."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -66,19 +68,20 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
             if output is None:
                 _check_files(options)
                 outcome = _in_memory(verb, plan, source, options, progress, started)
-            elif not isinstance(source, str):
-                outcome = _array_to_file(verb, plan, source, output, options, progress, started)
             else:
-                outcome = run_on_file(
-                    Job(
-                        verb=verb,
-                        plan=plan,
-                        source=source,
-                        output=output,
-                        options=options,
-                        progress=progress,
-                        started=started,
-                    )
+                job = partial(
+                    Job,
+                    verb=verb,
+                    plan=plan,
+                    output=output,
+                    options=options,
+                    progress=progress,
+                    started=started,
+                )
+                outcome = (
+                    run_on_file(job(source=source))
+                    if isinstance(source, str)
+                    else _array_to_file(job, source, output, options)
                 )
         # What stands on a page stands everywhere.
         if watch.peak and not (output and getattr(options, "report", None)):
@@ -126,9 +129,7 @@ def _in_memory(
     return Outcome(record=record, losses=(*work.losses, *doubts(doubtful)), clip=clip, sd=np.stack(sds))
 
 
-def _array_to_file(
-    verb: str, plan: Plan, source: Any, output: str, options: Common, progress: Progress, started: float
-) -> Outcome:
+def _array_to_file(job: Callable[..., Job], source: Any, output: str, options: Common) -> Outcome:
     """An array or a clip in memory: it is written down first, so that there is one way of doing things."""
     check_output(output, sink_options_of(options), None)
     with tempfile.TemporaryDirectory(dir=Path(output).absolute().parent, prefix=".videorestore-") as folder:
@@ -141,16 +142,6 @@ def _array_to_file(
             np.save(path, source)
         else:
             write(source, path, SinkOptions(codec="ffv1"))
-        outcome = run_on_file(
-            Job(
-                verb=verb,
-                plan=plan,
-                source=path,
-                output=output,
-                options=options,
-                progress=progress,
-                started=started,
-            )
-        )
+        outcome = run_on_file(job(source=path))
     outcome.record.pop("input", None)
     return outcome
