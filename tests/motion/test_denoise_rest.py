@@ -8,7 +8,16 @@ import pytest
 
 from tests.motion.test_denoise import noisy_of, panning, rms
 from videorestore.motion import denoise as denoising
-from videorestore.motion._kernels_denoise import light_sums, mean_square, relight, take_in
+from videorestore.motion._kernels_rest import (
+    expect,
+    largest_excess,
+    light_sums,
+    lose,
+    mean_square,
+    relight,
+    share_below,
+    take_in,
+)
 from videorestore.motion.denoise import denoise
 from videorestore.motion.denoise_along import Along
 from videorestore.motion.denoise_rest import with_rest
@@ -128,3 +137,27 @@ def test_a_frame_is_taken_in_by_its_share() -> None:
     take_in(noisy, news, mean, mass)
     np.testing.assert_allclose(mean, wanted, rtol=1e-5)
     np.testing.assert_allclose(mass, heavier, rtol=1e-6)
+
+
+@pytest.mark.kernel
+def test_what_is_expected_of_a_state_and_the_mass_that_a_misfit_leaves_it() -> None:
+    rng = np.random.default_rng(5)
+    level, mass, left, own = rng.uniform(0.5, 9, (4, 6, 7)).astype(np.float32) / np.float32(
+        [[[1]], [[1]], [[10]], [[10]]]
+    )
+    noise, common, expected = (np.empty_like(level) for _ in range(3))
+    expect(level, mass, left, own, 2, 3, noise, common, expected)
+    both = level * np.minimum(2 / mass, 1) * (1 - own) / 6
+    np.testing.assert_allclose(noise, level / mass, rtol=1e-5)
+    np.testing.assert_allclose(common, both, rtol=1e-5)
+    np.testing.assert_allclose(
+        expected, np.maximum(level * left + level / mass - 2 * both, 1e-6), rtol=1e-4, atol=1e-5
+    )
+    around = rng.uniform(0, 20, level.shape).astype(np.float32)
+    misfit = np.ones_like(level)
+    largest_excess(around, expected, 1.5, misfit)
+    np.testing.assert_allclose(misfit, np.maximum(around - 1.5 * expected, 1), rtol=1e-5)
+    assert share_below(misfit, expected, 0.5) == np.mean(misfit < 0.5 * expected)
+    out = np.empty_like(mass)
+    lose(mass, misfit, level, 4.0, out)
+    np.testing.assert_allclose(out, mass / (1 + mass * 4 * misfit / level), rtol=1e-4)

@@ -28,6 +28,7 @@ from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along
 from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
 from videorestore.motion.denoise_rest import with_rest
 from videorestore.motion.flow import fast_flow
+from videorestore.spatial._kernels_planes import colour_pixels, to_bytes
 from videorestore.spatial.dct import shrink_in_planes
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.patches import Groups, restore_patches
@@ -35,10 +36,9 @@ from videorestore.spatial.planes import (
     LUMA_CHROMA,
     OPPONENT,
     Basis,
-    from_planes,
     interleaved,
+    plane_mean,
     to_planes,
-    variance_from_planes,
     variance_to_planes,
 )
 from videorestore.spatial.subsampled import find_grid, gather, scatter
@@ -188,23 +188,27 @@ class _Layout:
         if top or left or down > 0 or right > 0:
             sides = ((0, 0), (top, max(down, 0)), (left, max(right, 0)), (0, 0))
             clip = np.pad(clip, sides, mode="symmetric")
-        planes = to_planes(clip, basis=basis)
-        variance = np.empty_like(planes)
-        for t in range(n):
-            blurred = cv2.blur(clip[t], BOX, borderType=cv2.BORDER_REFLECT).reshape(clip.shape[1:])
-            variance[t] = variance_to_planes(noise.variance(blurred), basis=basis)
         rows, columns = slice(top, top + h), slice(left, left + w)
-        if grid is None:
-            return cls(planes=planes, variance=variance, basis=basis, rows=rows, columns=columns)
+        planes = np.empty((n, 1 if grid else c, *clip.shape[1:3]), np.float32)
+        variance = np.empty_like(planes)
+        chroma = chroma_variance = None
+        if grid:
+            half = (n, 2, clip.shape[1] // 2, clip.shape[2] // 2)
+            chroma, chroma_variance = np.empty(half, np.float32), np.empty(half, np.float32)
+        for t in range(n):
+            own, spread = to_planes(clip[t], basis=basis), _variances(clip[t], noise, basis)
+            planes[t], variance[t] = own[: planes.shape[1]], spread[: planes.shape[1]]
+            if chroma is not None and chroma_variance is not None:
+                # The mean of four samples; a codec keeps the low frequencies.
+                chroma[t], chroma_variance[t] = gather(own[1:]), gather(spread[1:]) / np.float32(4)
         return cls(
-            planes=np.ascontiguousarray(planes[:, :1]),
-            variance=np.ascontiguousarray(variance[:, :1]),
+            planes=planes,
+            variance=variance,
             basis=basis,
             rows=rows,
             columns=columns,
-            chroma=gather(planes[:, 1:]),
-            # The mean of four samples; a codec keeps the low frequencies.
-            chroma_variance=gather(variance[:, 1:]) / np.float32(4),
+            chroma=chroma,
+            chroma_variance=chroma_variance,
         )
 
     @property
@@ -214,19 +218,33 @@ class _Layout:
         return float(1 / self.basis[0].sum()) if colour else 1.0
 
     def image(
-        self, mean: FloatArray, luma: FloatArray, colour: FloatArray, chroma: FloatArray | None
+        self, mean: FloatArray, luma: FloatArray, colour: FloatArray, chroma: FloatArray | None, lost: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the pixels.
+        """Mean and sd of the pixels.
 
-        They come from the planes, the variances ``luma`` and ``colour`` of theirs (none for grey), and the mean of the
-        chroma where it is apart.
+        They come from the planes, the variances ``luma`` and ``colour`` of theirs (none for grey), the mean of the
+        chroma where it is apart, and a variance that every channel has beside.
         """
-        if chroma is not None:
-            mean = np.concatenate([mean, scatter(chroma)], axis=1)
-            colour = colour.repeat(2, axis=-2).repeat(2, axis=-1)
-        pixels = from_planes(mean, basis=self.basis)
-        spreads = variance_from_planes(np.concatenate([luma, colour], axis=1), basis=self.basis)
-        return pixels[:, self.rows, self.columns], spreads[:, self.rows, self.columns]
+        h, w = self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+        if chroma is None and mean.shape[1] == 1:
+            spread = np.sqrt(luma + np.float32(lost))
+            return tuple(interleaved(p[:, :, self.rows, self.columns]) for p in (mean, spread))  # type: ignore[return-value]
+        pixels, sd = (np.empty((len(mean), h, w, 3), np.float32) for _ in range(2))
+        inverse = np.linalg.inv(self.basis)
+        turns = inverse.astype(np.float32), np.square(inverse).astype(np.float32)
+        for t, own in enumerate(mean):
+            if chroma is not None:
+                own = np.concatenate([own, scatter(chroma[t])])
+            step = 1 if chroma is None else 2
+            at = self.rows.start, self.columns.start
+            colour_pixels(own, luma[t, 0], colour[t], step, *turns, lost, *at, pixels[t], sd[t])
+        return pixels, sd
+
+
+def _variances(picture: FloatArray, noise: Noise, basis: Basis) -> FloatArray:
+    """Variance ``(c, h, w)`` of the noise in the planes of a picture ``(h, w, c)``, by its smoothed brightness."""
+    blurred = cv2.blur(picture, BOX, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
+    return variance_to_planes(noise.variance(blurred.reshape(picture.shape)), basis=basis)
 
 
 def _denoise(
@@ -241,7 +259,7 @@ def _denoise(
     temporal = _TEMPORAL_SHARE if preset.passes else 1.0
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise.codec)
-    parts = with_rest(parts, interleaved(planes[low:high]), variance[low:high].mean(axis=1), preset.temporal)
+    parts = with_rest(parts, interleaved(planes[low:high]), plane_mean(variance[low:high]), preset.temporal)
     done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
@@ -275,18 +293,19 @@ def _denoise(
         luma = luma_share(remaining[start:stop], left, own) * shared
     colour = left[:, 1:] if chroma is None else chroma[1]
     error, colour_error = error_variance(luma, along, colour, noise)
-    mean, total = layout.image(result[start:stop], error, colour_error, None if chroma is None else chroma[0])
-    return mean, np.sqrt(total + np.float32(lost_to_codec(noise)))
+    apart = None if chroma is None else chroma[0]
+    return layout.image(result[start:stop], error, colour_error, apart, lost_to_codec(noise))
 
 
 def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
-    """Motion ``(n - 1, h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
-    n, h, w = lumas.shape
-    bytes_ = np.clip(np.rint(lumas * np.float32(scale)), 0, 255).astype(np.uint8)
+    """Motion ``(h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
+    bytes_ = np.empty(lumas.shape, np.uint8)
+    for plane, out in zip(lumas, bytes_):
+        to_bytes(plane, scale, out)
+    n = len(lumas)
     pairs = [(k, k + 1) for k in range(n - 1)] + [(k + 1, k) for k in range(n - 1)]
     flows = in_threads(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs, counted=True)
-    both = np.array(flows, dtype=np.float32).reshape(2, n - 1, h, w, 2)
-    return both[0], both[1]
+    return flows[: n - 1], flows[n - 1 :]
 
 
 def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool) -> list[Along]:
@@ -299,13 +318,13 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
     pictures = Pictures(
         noisy=interleaved(layout.planes),
         pilot=interleaved(pilot),
-        level=layout.variance.mean(axis=1),
-        doubt=np.stack([p[1].mean(axis=0) for p in pilots]),
+        level=plane_mean(layout.variance),
+        doubt=np.stack([plane_mean(p[1]) for p in pilots]),
         forward=forward,
         backward=backward,
         coded=coded,
         chroma=None if chroma is None else interleaved(chroma),
-        chroma_level=None if variance is None else variance.mean(axis=1),
+        chroma_level=None if variance is None else plane_mean(variance),
     )
     with pulse.part(0.1 + _FLOW_SHARE, 1.0):
         return in_threads(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.motion._kernels_denoise import (
@@ -18,7 +17,8 @@ from videorestore.motion._kernels_denoise import (
     squared_difference,
 )
 
-Flows = NDArray[np.float32]
+Flows = list[FloatArray]
+"""From every frame to the next, or back: one ``(h, w, 2)`` less than there are frames."""
 
 BOX = (7, 7)
 _ALLOWANCE = np.float32(1.0)

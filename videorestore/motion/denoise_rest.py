@@ -17,7 +17,16 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
-from videorestore.motion._kernels_denoise import light_sums, mean_square, relight, take_in
+from videorestore.motion._kernels_rest import (
+    expect,
+    largest_excess,
+    light_sums,
+    lose,
+    mean_square,
+    relight,
+    share_below,
+    take_in,
+)
 from videorestore.motion.denoise_along import Along
 
 _CELL, _LIGHT = 4, 15
@@ -25,10 +34,10 @@ _CELL, _LIGHT = 4, 15
 that the line has hardly any noise of its own."""
 _STEADY = np.float32(4.0)
 """Weight of a line without change, in units of the variance of the two means that are compared."""
-_SCALES = ((1, 7, np.float32(1.1)), (5, 11, np.float32(1.4)))
+_SCALES = ((1, 7, 1.1), (5, 11, 1.4))
 """Misfit is sought in single pixels and in means over so many, within boxes of so many, beyond so many times what noise
 brings about: a box of 147 values varies by 12 %, one of 15 independent means by 37 %."""
-_SLIGHT = np.float32(0.1)
+_SLIGHT = 0.1
 """A place rests in the light of a frame where its misfit is less than this share of what noise brings about."""
 _SEVERITY, _FEWEST = 4.0, 0.05
 """What a box shows of a misfit counts so many times, as it is seldom spread evenly over it, and more the less of the
@@ -95,24 +104,22 @@ def _fitted(state: State, part: Along, level: FloatArray, shared: int = 0, dista
     ``shared`` frames are in both; the mean along motion has so many as ``distance`` on each side.
     """
     mean, mass = state
-    noise = level / mass
-    # A neighbour's share in the mean along motion, times that part of the state which consists of shared frames.
-    common = level * np.minimum(np.float32(shared) / mass, 1) * (1 - part.own) / np.float32(2 * distance)
-    expected = np.maximum(level * part.left + noise - 2 * common, np.float32(1e-6))
+    noise, common, expected, square, misfit = (np.empty_like(level) for _ in range(5))
+    expect(level, mass, part.left, part.own, shared, distance, noise, common, expected)
     lit, difference = np.empty_like(mean), np.empty_like(mean)
-    square = np.empty_like(level)
     lines = _light(mean, part.mean, expected, noise, common)
     relight(mean, part.mean, lines, _CELL, lit, difference, square)
-    misfit = np.zeros_like(level)
+    misfit[:] = 0
     for smooth, box, chance in _SCALES:
         if smooth > 1:
             even = cv2.blur(difference, (smooth, smooth), borderType=cv2.BORDER_REFLECT)
             mean_square(even.reshape(lit.shape), square)
         around = cv2.blur(square, (box, box), borderType=cv2.BORDER_REFLECT)
-        np.maximum(misfit, around - chance / np.float32(smooth * smooth) * expected, out=misfit)
-    resting = max(float(np.mean(misfit < _SLIGHT * expected)), _FEWEST)
-    q = np.float32(_SEVERITY / resting**2) * misfit
-    return lit, np.asarray(mass / (1 + mass * q / (level + np.float32(1e-6))), np.float32)
+        largest_excess(around, expected, chance / (smooth * smooth), misfit)
+    resting = max(share_below(misfit, expected, _SLIGHT), _FEWEST)
+    lighter = np.empty_like(mass)
+    lose(mass, misfit, level, _SEVERITY / resting**2, lighter)
+    return lit, lighter
 
 
 def _light(

@@ -19,16 +19,17 @@ from videorestore.run.identity import files_of
 PARENT = 320 << 20
 """Bytes of the process that plans and hands out pieces, besides those that it makes itself."""
 
-HOLDING = {-3: 64 << 20, -1: 512 << 20, -2: 64 << 20}
-USUAL = {-3: 32 << 20, -1: 64 << 20, -2: 128 << 10}
-"""glibc's M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_TOP_PAD: blocks up to the first size stay in the process when they are
-freed, up to the second at the end of its memory, which grows by the third; and what it comes to by itself."""
+HOLDING = {-4: 0, -1: 2000 << 20, -2: 64 << 20}
+USUAL = {-4: 1 << 16, -1: 64 << 20, -2: 128 << 10}
+"""glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_TOP_PAD: blocks that the system maps one by one and takes back when they are
+freed, what stays at the end of the process's memory, which grows by the third; and what it comes to by itself. (The
+threshold from which on blocks are mapped cannot be set beyond 32 MiB, and stacks of frames are larger.)"""
 
 
 def hold_freed(hold: bool = True) -> None:
     """Let this process keep memory that it frees, for the next frames, instead of giving it back each time.
 
-    The system clears every page that it hands out, which is a tenth of the time of a run. Nothing happens where the C
+    The system clears every page that it hands out, which is up to a fifth of the time of a run. Nothing happens where the C
     library is not glibc.
     """
     with contextlib.suppress(OSError, AttributeError, ValueError, TypeError):

@@ -73,6 +73,11 @@ class Noise:
         """There is no noise, or not surely any: better left alone."""
         return not self.trustworthy or self.low < 1.5
 
+    @property
+    def varies(self) -> bool:
+        """Its variance depends on the signal."""
+        return self.slope != 0 or (self.clipped and self.offset > 0)
+
     @classmethod
     def white(cls, sd: float, *, clipped: bool = True) -> Noise:
         """Noise of one standard deviation everywhere, as a user states it."""

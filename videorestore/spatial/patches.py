@@ -6,10 +6,10 @@ Their covariance, taken from a cleaner guide, is the prior; the noisy patches ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
@@ -52,8 +52,8 @@ def restore_patches(
     noisy: FloatArray,
     guide: FloatArray,
     variance: FloatArray,
-    forward: NDArray[np.float32],
-    backward: NDArray[np.float32],
+    forward: Sequence[FloatArray],
+    backward: Sequence[FloatArray],
     *,
     start: int,
     stop: int,
@@ -65,7 +65,7 @@ def restore_patches(
     ----------
     noisy, guide, variance : ndarray, shape (n, c, h, w)
         Data, a cleaner version of it, and the variance of the data's noise. ``h`` and ``w`` are at least 8.
-    forward, backward : ndarray, shape (n - 1, h, w, 2)
+    forward, backward : n - 1 ndarrays, shape (h, w, 2)
         Motion from each frame to the next, and from the next back to it.
 
     Returns
@@ -75,6 +75,7 @@ def restore_patches(
     """
     _, c, h, w = noisy.shape
     variance = np.maximum(variance, _LEAST_VARIANCE)
+    there, back = (np.array(flows, np.float32).reshape(-1, h, w, 2) for flows in (forward, backward))
     luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, LANES)), mode="edge")
     edge = np.kaiser(PATCH, 2.0)
     mean = np.empty((stop - start, c, h, w), np.float32)
@@ -87,8 +88,8 @@ def restore_patches(
             guide,
             variance,
             luma,
-            forward,
-            backward,
+            there,
+            back,
             t,
             groups.reach,
             groups.size,

@@ -6,27 +6,29 @@ and :func:`gather` takes that mean, as `videorestore.colour` does with files.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from videorestore.clip import FloatArray
+from videorestore.spatial._kernels_planes import refine
 
 
 def gather(planes: FloatArray) -> FloatArray:
     """Means over 2x2 pixels of planes ``(..., h, w)`` with even sides."""
     *rest, h, w = planes.shape
-    return np.asarray(planes.reshape(*rest, h // 2, 2, w // 2, 2).mean(axis=(-3, -1), dtype=np.float32))
+    out = np.empty((*rest, h // 2, w // 2), np.float32)
+    for own, small in zip(planes.reshape(-1, h, w), out.reshape(-1, h // 2, w // 2)):
+        cv2.resize(own, (w // 2, h // 2), dst=small, interpolation=cv2.INTER_AREA)
+    return out
 
 
 def scatter(planes: FloatArray) -> FloatArray:
     """Planes ``(..., h, w)`` at twice the resolution, linear within each sample, with its mean unchanged."""
-    for axis in (-2, -1):
-        planes = np.moveaxis(planes, axis, 0)
-        padded = np.concatenate([planes[:1], planes, planes[-1:]])
-        slope = (padded[2:] - padded[:-2]) * np.float32(0.125)
-        fine = np.empty((2 * len(planes), *planes.shape[1:]), np.float32)
-        fine[0::2], fine[1::2] = planes - slope, planes + slope
-        planes = np.moveaxis(fine, 0, axis)
-    return np.ascontiguousarray(planes)
+    *rest, h, w = planes.shape
+    out = np.empty((*rest, 2 * h, 2 * w), np.float32)
+    for own, fine in zip(planes.reshape(-1, h, w), out.reshape(-1, 2 * h, 2 * w)):
+        refine(own, fine)
+    return out
 
 
 _SHARE, _ROUNDING = 0.1, 0.3
