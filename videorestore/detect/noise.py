@@ -27,8 +27,9 @@ from videorestore.detect.noise_blocks import (
     spreads,
 )
 from videorestore.detect.noise_coded import coded_noise
+from videorestore.detect.noise_smooth import is_smooth, smooth_noise, with_chroma
 from videorestore.errors import InputError
-from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
+from videorestore.spatial.noise import CODED_CHROMA, LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
 from videorestore.spatial.quantiles import slope_interval
 from videorestore.spatial.subsampled import find_grid
@@ -69,7 +70,10 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     if c == 3:
         chroma = to_planes(clip[n // 2], basis=LUMA_CHROMA)[1:]
         if find_grid(chroma, high[0.3]) is not None:
-            return coded_noise(clip, high, c, blocks["luma"], most)
+            coded = coded_noise(clip, high, c, blocks["luma"], most)
+            return with_chroma(coded, clip, most, CODED_CHROMA / 4)
+        if is_smooth(blocks["luma"]):
+            return smooth_noise(clip, most)
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
             return _white([blocks[str(q)] for q in range(3)], sd_chroma)

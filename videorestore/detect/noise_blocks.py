@@ -21,6 +21,9 @@ _BINS = 12
 FLAT = 0.35
 """Share of the blocks of a brightness bin, the flattest ones, that are measured."""
 
+_SHARE = 0.3
+"""Quantile of the squares by which a variance is told; what moves or is textured lies above it."""
+
 _FREQUENCY = np.add.outer(np.arange(BLOCK), np.arange(BLOCK))
 _HIGH = _FREQUENCY >= 5
 _HIGHEST = _FREQUENCY >= 9
@@ -137,7 +140,7 @@ def flattest(blocks: Blocks) -> list[Blocks]:
     return result
 
 
-def quantile_variance(values: NDArray[np.float64], freedom: int, share: float = 0.3) -> float:
+def quantile_variance(values: NDArray[np.float64], freedom: int, share: float = _SHARE) -> float:
     """Variance of Gaussian coefficients from a low quantile of their mean squares over ``freedom`` of them."""
     return float(np.quantile(values, share) / (chi_square_quantile(freedom, share) / freedom))
 
@@ -186,3 +189,27 @@ def compare(clip: FloatArray, distance: int, most: int) -> dict[str, Blocks]:
 
 def _luma(frame: FloatArray) -> FloatArray:
     return np.ascontiguousarray(frame @ LUMA if frame.shape[-1] == 3 else frame[..., 0])
+
+
+def spectrum(planes: FloatArray, guide: FloatArray, most: int) -> NDArray[np.float64]:
+    """Variance ``(64,)`` of the noise of planes ``(n, h, w)`` by the frequencies of cosine blocks, row by row.
+
+    ``guide`` (n, h, w) tells the motion. What changes slowly over a block may be light: its mean is taken to have the noise
+    of the lowest frequencies beside it.
+    """
+    found, structure = [], []
+    for t, others in _neighbours(planes[..., None], 1, most):
+        places = _places(guide[t], [guide[k] for k in others])
+        if not len(places[0]):
+            continue
+        a = _cut(planes[t], places[0])
+        b = np.mean([_cut(planes[k], at) for k, at in zip(others, places[1])], axis=0)
+        found.append(np.square(COSINES @ (a - b) @ COSINES.T) / (1 + 1 / len(others)))
+        structure.append(np.square(COSINES @ (a + b) @ COSINES.T)[:, _LOW].mean(axis=1))
+    if not found:
+        return np.zeros(BLOCK * BLOCK)
+    energy = np.concatenate(structure)
+    flat = np.concatenate(found)[energy <= np.quantile(energy, FLAT)].reshape(-1, BLOCK * BLOCK)
+    own = np.quantile(flat, _SHARE, axis=0) / chi_square_quantile(1, _SHARE)
+    own[0] = 0.5 * (own[1] + own[BLOCK])
+    return np.asarray(own, np.float64)

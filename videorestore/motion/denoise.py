@@ -13,10 +13,9 @@ more is known of what rests. Memory is about 150 bytes per pixel and frame of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,35 +23,40 @@ from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
 from videorestore.errors import InputError
-from videorestore.motion.denoise_along import BOX, Along, Flows, Pictures, along_motion
+from videorestore.motion.denoise_along import (
+    CHROMA_ALLOWANCE,
+    CHROMA_BOX,
+    Along,
+    Flows,
+    Pictures,
+    along_motion,
+)
 from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
+from videorestore.motion.denoise_layout import Layout
 from videorestore.motion.denoise_rest import with_rest
 from videorestore.motion.flow import fast_flow
-from videorestore.spatial._kernels_planes import colour_pixels, to_bytes
-from videorestore.spatial.dct import shrink_in_planes
+from videorestore.spatial._kernels_planes import to_bytes
+from videorestore.spatial.dct import share_in_mean, shrink_in_planes, with_low_band
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.patches import Groups, restore_patches
 from videorestore.spatial.planes import (
-    LUMA_CHROMA,
-    OPPONENT,
-    Basis,
     interleaved,
     plane_mean,
     to_planes,
-    variance_to_planes,
 )
-from videorestore.spatial.subsampled import find_grid, gather, scatter
 
 Quality = Literal["fast", "default", "best"]
 
-_SMALLEST = 16
 _TEMPORAL_SHARE = 0.4
 _FLOW_SHARE = 0.2
 """Shares of the time: what comes before the groups of patches, and of each of the two the motion. For progress only."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
-CODED_CHROMA = (2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8)))).astype(np.float32).ravel()
-"""Variance of coded chroma noise by frequency, as assumed: the higher, the more of it is quantised away (measured)."""
+
+
+_CHANCE = 2.5
+"""Misfit of smooth noise counts beyond so many times what is expected: a box holds one or two independent values of it, whose
+mean square exceeds this in one of ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,111 +160,23 @@ def stored_mean(
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Layout:
-    """A clip as planes ``(n, c, h, w)`` with the variances of their noise, and where in them its pixels lie.
-
-    ``chroma`` (n, 2, h / 2, w / 2) is apart where the file keeps it at half the resolution; then c = 1.
-    """
-
-    planes: FloatArray
-    variance: FloatArray
-    basis: Basis
-    rows: slice
-    columns: slice
-    chroma: FloatArray | None = None
-    chroma_variance: FloatArray | None = None
-
-    @classmethod
-    def of(cls, clip: FloatArray, noise: Noise) -> _Layout:
-        """Small frames are mirrored to a size that holds a patch and its surroundings."""
-        n, h, w, c = clip.shape
-        basis = LUMA_CHROMA if noise.codec else OPPONENT
-        grid = None
-        if noise.codec and c == 3:
-            middle = to_planes(clip[n // 2], basis=basis)
-            grid = find_grid(middle[1:], noise.sd)
-        top, left = grid or (0, 0)
-        even = 2 if grid else 1
-        down, right = (
-            max(-(side + before) % even, _SMALLEST - side - before) for side, before in ((h, top), (w, left))
-        )
-        if top or left or down > 0 or right > 0:
-            sides = ((0, 0), (top, max(down, 0)), (left, max(right, 0)), (0, 0))
-            clip = np.pad(clip, sides, mode="symmetric")
-        rows, columns = slice(top, top + h), slice(left, left + w)
-        planes = np.empty((n, 1 if grid else c, *clip.shape[1:3]), np.float32)
-        variance = np.empty_like(planes)
-        chroma = chroma_variance = None
-        if grid:
-            half = (n, 2, clip.shape[1] // 2, clip.shape[2] // 2)
-            chroma, chroma_variance = np.empty(half, np.float32), np.empty(half, np.float32)
-        for t in range(n):
-            own, spread = to_planes(clip[t], basis=basis), _variances(clip[t], noise, basis)
-            planes[t], variance[t] = own[: planes.shape[1]], spread[: planes.shape[1]]
-            if chroma is not None and chroma_variance is not None:
-                # The mean of four samples; a codec keeps the low frequencies.
-                chroma[t], chroma_variance[t] = gather(own[1:]), gather(spread[1:]) / np.float32(4)
-        return cls(
-            planes=planes,
-            variance=variance,
-            basis=basis,
-            rows=rows,
-            columns=columns,
-            chroma=chroma,
-            chroma_variance=chroma_variance,
-        )
-
-    @property
-    def scale(self) -> float:
-        """Factor from the first plane to brightness on the 0..255 scale."""
-        colour = self.chroma is not None or self.planes.shape[1] == 3
-        return float(1 / self.basis[0].sum()) if colour else 1.0
-
-    def image(
-        self, mean: FloatArray, luma: FloatArray, colour: FloatArray, chroma: FloatArray | None, lost: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and sd of the pixels.
-
-        They come from the planes, the variances ``luma`` and ``colour`` of theirs (none for grey), the mean of the
-        chroma where it is apart, and a variance that every channel has beside.
-        """
-        h, w = self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
-        if chroma is None and mean.shape[1] == 1:
-            spread = np.sqrt(luma + np.float32(lost))
-            return tuple(interleaved(p[:, :, self.rows, self.columns]) for p in (mean, spread))  # type: ignore[return-value]
-        pixels, sd = (np.empty((len(mean), h, w, 3), np.float32) for _ in range(2))
-        inverse = np.linalg.inv(self.basis)
-        turns = inverse.astype(np.float32), np.square(inverse).astype(np.float32)
-        for t, own in enumerate(mean):
-            if chroma is not None:
-                own = np.concatenate([own, scatter(chroma[t])])
-            step = 1 if chroma is None else 2
-            at = self.rows.start, self.columns.start
-            colour_pixels(own, luma[t, 0], colour[t], step, *turns, lost, *at, pixels[t], sd[t])
-        return pixels, sd
-
-
-def _variances(picture: FloatArray, noise: Noise, basis: Basis) -> FloatArray:
-    """Variance ``(c, h, w)`` of the noise in the planes of a picture ``(h, w, c)``, by its smoothed brightness."""
-    blurred = cv2.blur(picture, BOX, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
-    return variance_to_planes(noise.variance(blurred.reshape(picture.shape)), basis=basis)
-
-
 def _denoise(
     clip: FloatArray, noise: Noise, preset: _Preset, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
     n = len(clip)
-    layout = _Layout.of(clip, noise)
+    layout = Layout.of(clip, noise)
+    if noise.shape:
+        # Groups of patches take their noise for white: smooth noise would stay.
+        preset = replace(preset, passes=0)
     planes, variance = layout.planes, layout.variance
     own = variance[start:stop]
     halo = preset.passes * preset.groups.reach
     low, high = max(0, start - halo), min(n, stop + halo)
     temporal = _TEMPORAL_SHARE if preset.passes else 1.0
     with pulse.part(0.0, temporal):
-        parts = _temporal(layout, preset, low, high, noise.codec)
+        parts = _temporal(layout, preset, low, high, noise.codec, bool(noise.chroma))
     parts = with_rest(parts, interleaved(planes[low:high]), plane_mean(variance[low:high]), preset.temporal)
-    done = [_shrunk(p, v, preset.step) for p, v in zip(parts, variance[low:high])]
+    done = [_shrunk(p, v, preset.step, layout.shape) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
     start, stop = start - low, stop - low
@@ -268,7 +184,8 @@ def _denoise(
     along = own[:, :1] * np.stack([p.left for p in parts[start:stop]])[:, None]
     chroma = None
     if layout.chroma_variance is not None:
-        chroma = _chroma(parts[start:stop], layout.chroma_variance[low:high][start:stop])
+        own_chroma = layout.chroma_variance[low:high][start:stop]
+        chroma = _chroma(parts[start:stop], own_chroma, layout.chroma_shape, bool(noise.chroma))
     if preset.passes:
         planes, variance = _data(parts, planes[low:high], variance[low:high])
     groups = preset.groups
@@ -308,9 +225,9 @@ def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
     return flows[: n - 1], flows[n - 1 :]
 
 
-def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool) -> list[Along]:
+def _temporal(layout: Layout, preset: _Preset, low: int, high: int, coded: bool, smooth: bool) -> list[Along]:
     """The posteriors along motion of the frames ``low`` to ``high``."""
-    pilots = [shrink_in_planes(a, v) for a, v in zip(layout.planes, layout.variance)]
+    pilots = [shrink_in_planes(a, v, shape=layout.shape) for a, v in zip(layout.planes, layout.variance)]
     pilot = np.stack([p[0] for p in pilots])
     with pulse.part(0.1, 0.1 + _FLOW_SHARE):
         forward, backward = _motion(pilot[:, 0], layout.scale)
@@ -325,6 +242,9 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
         coded=coded,
         chroma=None if chroma is None else interleaved(chroma),
         chroma_level=None if variance is None else plane_mean(variance),
+        chroma_allowance=_CHANCE * 2 * share_in_mean(layout.chroma_shape, CHROMA_BOX)
+        if smooth
+        else CHROMA_ALLOWANCE,
     )
     with pulse.part(0.1 + _FLOW_SHARE, 1.0):
         return in_threads(
@@ -332,19 +252,27 @@ def _temporal(layout: _Layout, preset: _Preset, low: int, high: int, coded: bool
         )
 
 
-def _shrunk(along: Along, variance: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+def _shrunk(
+    along: Along, variance: FloatArray, step: int, shape: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """What noise is left in a mean along motion, removed: planes ``(c, h, w)`` and their variance."""
     mean = to_planes(along.mean, basis=None)
-    return shrink_in_planes(mean, variance * along.left, step=step, first_step=2 * step)
+    return shrink_in_planes(mean, variance * along.left, step=step, first_step=2 * step, shape=shape)
 
 
-def _chroma(parts: list[Along], variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance ``(n, 2, h / 2, w / 2)`` of the chroma at half the resolution."""
+def _chroma(
+    parts: list[Along], variance: FloatArray, shape: FloatArray, deep: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance ``(n, 2, h / 2, w / 2)`` of the chroma at half the resolution.
+
+    ``deep``: noise that is smooth over whole blocks is sought at a quarter of the resolution as well.
+    """
     done = []
     for part, own in zip(parts, variance):
         assert part.chroma is not None and part.chroma_left is not None
         mean = to_planes(part.chroma, basis=None)
-        done.append(shrink_in_planes(mean, own * part.chroma_left, shape=CODED_CHROMA))
+        fine, spread = shrink_in_planes(mean, own * part.chroma_left, shape=shape)
+        done.append((with_low_band(fine, mean, own * part.chroma_left, shape) if deep else fine, spread))
     return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])
 
 

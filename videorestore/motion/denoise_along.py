@@ -32,8 +32,8 @@ _MOVING_TRUST = 0.3
 _INDEPENDENT = 1.2
 """Mean squared difference of noise from which on it counts as independent, in units of its variance: warping
 smooths, and the level is seldom underestimated after a codec."""
-_CHROMA_BOX = (5, 5)
-_CHROMA_ALLOWANCE = np.float32(2 / 8)
+CHROMA_BOX = (5, 5)
+CHROMA_ALLOWANCE = 2 / 8
 """Two means over a box of chroma differ by this share of the noise's variance: its noise is smooth."""
 
 
@@ -42,7 +42,7 @@ class Pictures:
     """Noisy frames ``(n, h, w, c)``, cleaner pilots of them, and variances of the noise ``(n, h, w)``.
 
     ``doubt`` is the variance of the pilots. ``chroma`` (n, h / 2, w / 2, 2) follows the motion of the others, its
-    noise has the variances ``chroma_level`` (n, h / 2, w / 2).
+    noise has the variances ``chroma_level`` (n, h / 2, w / 2), of which means over a box differ by ``chroma_allowance``.
     """
 
     noisy: FloatArray
@@ -54,6 +54,7 @@ class Pictures:
     coded: bool
     chroma: FloatArray | None = None
     chroma_level: FloatArray | None = None
+    chroma_allowance: float = CHROMA_ALLOWANCE
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -84,8 +85,9 @@ class _ChromaSum:
     def __init__(self, pictures: Pictures, t: int) -> None:
         assert pictures.chroma is not None and pictures.chroma_level is not None
         self._all, self._level = pictures.chroma, pictures.chroma_level[t]
+        self._allowance = np.float32(pictures.chroma_allowance)
         self._own = self._all[t]
-        self._smooth = cv2.blur(self._own, _CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
+        self._smooth = cv2.blur(self._own, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
         h, w = self._level.shape
         self._size = (w, h)
         self._misfit = np.empty((h, w), np.float32)
@@ -96,10 +98,10 @@ class _ChromaSum:
         """A neighbour, read at the places ``x``, ``y`` (h, w) of the full resolution."""
         x, y, given = (cv2.resize(p, self._size, interpolation=cv2.INTER_AREA) for p in (x, y, weight))
         warped = remap(self._all[s], x * 0.5 - 0.25, y * 0.5 - 0.25, cv2.INTER_CUBIC)
-        smooth = cv2.blur(warped, _CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
+        smooth = cv2.blur(warped, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
         squared_difference(smooth, self._smooth, self._misfit)
-        misfit = cv2.blur(self._misfit, _CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
-        misfit -= _CHROMA_ALLOWANCE * self._level
+        misfit = cv2.blur(self._misfit, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
+        misfit -= self._allowance * self._level
         accumulate_given(
             warped, given, misfit, self._level, _LUMA_SEVERITY, self._total, self._mass, self._squares
         )

@@ -106,6 +106,7 @@ def _entry(noise: Noise, shot: Shot) -> dict[str, Any]:
         "clipped": noise.clipped,
         "through_codec": noise.codec,
         "monochrome": noise.monochrome,
+        **({"chroma_sd": round(noise.chroma_sd, 3)} if noise.chroma else {}),
     }
 
 
@@ -122,6 +123,9 @@ def _doubted(frames: FloatArray) -> Noise:
     """The noise of some frames, not to be trusted where single frames do not show it."""
     frames = without_bars(frames)
     noise = estimate_noise(frames)
+    if noise.shape:
+        # Its spectrum was looked for in single blocks already; the finest frequencies have little of it.
+        return noise
     share = QUIET_CODED if noise.codec else QUIET
     shown = quietest_sd(frames, noise.sd) >= share * noise.sd
     if noise.codec:

@@ -53,7 +53,7 @@ def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     from videorestore.curve.fit import fit_shot
     from videorestore.motion.denoise import stored_mean
 
-    if noise.codec or len({frame.tobytes() for frame in frames}) < FEWEST:
+    if noise.codec or noise.shape or len({frame.tobytes() for frame in frames}) < FEWEST:
         return Say()
     if noise.monochrome and frames.shape[-1] == 3:
         # All channels carry the noise of the luma.

@@ -64,8 +64,8 @@ class Scan:
 
     @cached_property
     def sure_noise_sd(self) -> float:
-        """Standard deviation of the strongest noise, as far as it is sure."""
-        return max(n.sd if n.trustworthy else min(n.sd, DOUBTFUL_NOISE) for n in self.noises)
+        """Standard deviation of the strongest noise, as far as it is sure; smooth noise makes more of a spot than white."""
+        return max(n.spot_sd if n.trustworthy else min(n.sd, DOUBTFUL_NOISE) for n in self.noises)
 
     @property
     def times(self) -> tuple[Fraction, ...]:

@@ -19,6 +19,7 @@ from videorestore.spatial.planes import (
     variance_from_planes,
     variance_to_planes,
 )
+from videorestore.spatial.subsampled import gather, scatter
 
 __all__ = [
     "THRESHOLD",
@@ -37,6 +38,46 @@ THRESHOLD = 2.7
 WHITE: FloatArray = np.ones(64, np.float32)
 """Shape of noise that has the same variance at all frequencies."""
 WHITE.flags.writeable = False
+
+
+def share_in_mean(shape: FloatArray, box: tuple[int, int]) -> float:
+    """Variance of the mean over a box of ``(rows, columns)`` of noise, over that of a pixel.
+
+    ``shape`` (64,) is its variance by frequency, row by row. White noise has one over the number of pixels.
+    """
+    # An integral over frequencies by trapezoids: from the lowest to half the sampling rate, which has no coefficient.
+    half = np.arange(9) * np.pi / 16
+    ends = np.array([0.5, *[1.0] * 7, 0.5])
+    wide = np.pad(np.reshape(shape, (8, 8)), ((0, 1), (0, 1)), mode="edge") * np.outer(ends, ends)
+    responses = (np.square(np.r_[1.0, np.sin(k * half[1:]) / (k * np.sin(half[1:]))]) for k in box)
+    return float((wide * np.outer(*responses)).sum() / wide.sum())
+
+
+def halved(shape: FloatArray) -> FloatArray:
+    """Variances ``(64,)`` by frequency, over their mean, of noise whose pixels are averaged in squares of four."""
+    at = np.arange(8) / 2
+    response = np.square(np.cos(at * np.pi / 16))
+    grid = np.asarray(shape, np.float64).reshape(8, 8)
+    rows = np.array([np.interp(at, np.arange(8), row) for row in grid])
+    both = np.array([np.interp(at, np.arange(8), column) for column in rows.T]).T * np.outer(
+        response, response
+    )
+    return np.asarray(both.ravel() / both.mean(), np.float32)
+
+
+def with_low_band(fine: FloatArray, noisy: FloatArray, variance: FloatArray, shape: FloatArray) -> FloatArray:
+    """Shrunk planes ``(c, h, w)``, with what is smooth over whole blocks taken from a shrinkage at half their resolution.
+
+    A block keeps its mean, which for smooth noise is most of it. ``noisy``, ``variance`` and ``shape`` are those of the
+    shrinkage that gave ``fine``.
+    """
+    h, w = fine.shape[1:]
+    pad = ((0, 0), (0, h % 2), (0, w % 2))
+    small, level, own = (gather(np.pad(p, pad, mode="edge")) for p in (noisy, variance, fine))
+    low, _ = shrink_in_planes(
+        small, level * np.float32(share_in_mean(shape, (2, 2))), step=2, first_step=4, shape=halved(shape)
+    )
+    return np.asarray(fine + scatter(low - own)[:, :h, :w])
 
 
 def kaiser(beta: float) -> NDArray[np.float32]:

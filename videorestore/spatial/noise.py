@@ -17,6 +17,10 @@ LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 LUMA_GAIN = float(np.sqrt(np.sum(np.square(LUMA, dtype=np.float64))))
 """Standard deviation of the luma of unit white noise in red, green and blue."""
 
+CODED_CHROMA: NDArray[np.float64] = 2 * np.exp(-0.1 * np.add.outer(np.arange(8), np.arange(8))).ravel()
+"""Variance of coded chroma noise by frequency, as assumed, over that of independent samples: the higher the frequency, the
+more of it is quantised away (measured)."""
+
 MONOCHROME = 1.0
 """Largest standard deviation of a difference of two channels in a black and white clip: rounding and a codec's error."""
 
@@ -48,6 +52,11 @@ class Noise:
         the noise, and adds errors of its own.
     assumed_width : float
         Width of the 95 % interval of ``assumed``, which holds what the codec took of the picture.
+    shape : tuple of float
+        Variance of the luma's noise at the 8x8 frequencies of cosine blocks, row by row, over its mean; empty where it
+        is white. Tapes and analogue captures smooth their noise.
+    chroma : tuple of float
+        Variance of the noise of the chroma at half the resolution, by frequency; empty where it follows from the luma's.
     """
 
     sd: float
@@ -62,6 +71,8 @@ class Noise:
     monochrome: bool = False
     assumed: float | None = None
     assumed_width: float = 0.0
+    shape: tuple[float, ...] = ()
+    chroma: tuple[float, ...] = ()
 
     @property
     def level(self) -> float:
@@ -104,6 +115,7 @@ class Noise:
             per_channel=tuple(v * f for v in self.per_channel),
             assumed=None if self.assumed is None else self.assumed * f,
             assumed_width=self.assumed_width * f,
+            chroma=tuple(v * f * f for v in self.chroma),
         )
 
     def to_remove(self) -> Noise:
@@ -121,6 +133,22 @@ class Noise:
             per_channel=(level,) * len(self.per_channel),
             assumed=None,
         )
+
+    @property
+    def chroma_sd(self) -> float:
+        """Standard deviation of the chroma at half the resolution, where it has a level of its own; else 0."""
+        return float(np.sqrt(np.mean(self.chroma))) if self.chroma else 0.0
+
+    @property
+    def spot_sd(self) -> float:
+        """Standard deviation of white noise that makes spots as strong as this noise does: means over 3x3 pixels tell."""
+        if not self.shape and not self.chroma:
+            return self.sd
+        from videorestore.spatial.dct import WHITE, share_in_mean
+
+        share = share_in_mean(np.asarray(self.shape or WHITE, np.float32), (3, 3))
+        # Chroma at half the resolution is as strong in such a mean as in a sample.
+        return 3.0 * float(np.sqrt(share * self.sd**2 + self.chroma_sd**2))
 
     def variance(self, signal: FloatArray) -> FloatArray:
         """Variance of a sample whose mean, as observed, is ``signal``; less near 0 and 255 where it is clipped."""

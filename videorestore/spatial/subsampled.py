@@ -17,7 +17,7 @@ def gather(planes: FloatArray) -> FloatArray:
     """Means over 2x2 pixels of planes ``(..., h, w)`` with even sides."""
     *rest, h, w = planes.shape
     out = np.empty((*rest, h // 2, w // 2), np.float32)
-    for own, small in zip(planes.reshape(-1, h, w), out.reshape(-1, h // 2, w // 2)):
+    for own, small in zip(np.asarray(planes, np.float32).reshape(-1, h, w), out.reshape(-1, h // 2, w // 2)):
         cv2.resize(own, (w // 2, h // 2), dst=small, interpolation=cv2.INTER_AREA)
     return out
 
