@@ -9,9 +9,11 @@ import pytest
 
 from tests.detect.test_noise import moving, planted
 from videorestore.detect.noise import estimate_noise
-from videorestore.detect.noise_blocks import spectrum
+from videorestore.detect.noise_blocks import compare, spectrum
+from videorestore.detect.noise_smooth import with_levels
 from videorestore.motion.denoise import denoise
 from videorestore.spatial.dct import halved, share_in_mean
+from videorestore.spatial.noise import Noise
 from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
 from videorestore.spatial.subsampled import gather
 
@@ -114,3 +116,32 @@ def test_smooth_noise_counts_for_more_where_spots_are_sought() -> None:
     found = estimate_noise(noisy)
     seen = cv2.blur(noisy[0] - moving(8)[0], (3, 3)).std()
     assert 0.8 * seen < found.spot_sd / 3 < 1.8 * seen
+
+
+def darker(truth: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noise of a camera at night, smoothed by its chroma and its codec: thrice as strong in the dark; and its sd."""
+    sd = np.interp(truth.mean(axis=-1), [40, 140], [18, 6])[..., None]
+    rng = np.random.default_rng(seed)
+    grain = np.stack([blurred(rng, *truth.shape[1:3], 0.5, 0.5) for _ in truth])[..., None]
+    return np.clip(np.rint(truth + sd * grain), 0, 255).astype(np.float32), sd
+
+
+def test_noise_that_is_stronger_in_the_dark_is_told_by_brightness() -> None:
+    ramp = np.linspace(25, 230, 256, dtype=np.float32)
+    truth = np.broadcast_to(ramp[None, None, :, None], (8, 192, 256, 3))
+    noisy, _ = darker(truth)
+    blocks = compare(noisy, 1, 6)["luma"]
+    usual = Noise.white(8.0, clipped=False)
+    found = with_levels(usual, blocks)
+    dark, bright = (
+        found.factor(np.full((1, 1, 3), 45, np.float32)),
+        found.factor(np.full((1, 1, 3), 200, np.float32)),
+    )
+    assert bright == 1 and dark > 1.8
+    assert found.variance(np.full((2, 2, 3), 45, np.float32)) == pytest.approx(64 * float(dark[0, 0]))
+    even = compare(planted(truth, 8.0), 1, 6)["luma"]
+    assert not with_levels(usual, even).levels
+    # What clipping takes from the dark is no difference in the noise.
+    dark_clip = np.clip(truth - 40, 0, 255)
+    clipped = compare(planted(dark_clip, 40.0), 1, 6)["luma"]
+    assert not with_levels(Noise.white(40.0), clipped).levels

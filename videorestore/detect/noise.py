@@ -27,7 +27,7 @@ from videorestore.detect.noise_blocks import (
     spreads,
 )
 from videorestore.detect.noise_coded import coded_noise
-from videorestore.detect.noise_smooth import is_smooth, smooth_noise, with_chroma
+from videorestore.detect.noise_smooth import is_smooth, smooth_noise, with_chroma, with_levels
 from videorestore.errors import InputError
 from videorestore.spatial.noise import CODED_CHROMA, LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
@@ -71,7 +71,7 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
         chroma = to_planes(clip[n // 2], basis=LUMA_CHROMA)[1:]
         if find_grid(chroma, high[0.3]) is not None:
             coded = coded_noise(clip, high, c, blocks["luma"], most)
-            return with_chroma(coded, clip, most, CODED_CHROMA / 4)
+            return with_levels(with_chroma(coded, clip, most, CODED_CHROMA / 4), blocks["luma"])
         if is_smooth(blocks["luma"]):
             return smooth_noise(clip, most)
         sd_chroma = _from_differences(blocks, high[0.5])

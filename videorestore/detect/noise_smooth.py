@@ -21,7 +21,7 @@ from videorestore.detect.noise_blocks import (
     quantile_variance,
     spectrum,
 )
-from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise
+from videorestore.spatial.noise import LUMA, LUMA_GAIN, Noise, clipping_table
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
 from videorestore.spatial.subsampled import gather
 
@@ -40,6 +40,10 @@ class Tuning:
     """Part of it (sd) that the quietest single blocks must show: what is between frames only is motion or light."""
     excess: float = 2.0
     """Variance of the chroma over what the luma's level explains from which it has a level of its own."""
+    raised: float = 1.5
+    """Variance at a brightness over the mean of all from which it counts as raised there."""
+    surely: float = 3.0
+    """Weaker noise after a codec does not tell how it depends on brightness (sd, 0..255)."""
     chroma_least: float = 2.0
     """Weaker chroma noise is left to the luma's level (sd at half the resolution, 0..255)."""
 
@@ -89,6 +93,31 @@ def with_chroma(noise: Noise, clip: FloatArray, most: int, usual: NDArray[np.flo
     if own.mean() < max(_T.excess * assumed.mean(), _T.chroma_least**2):
         return noise
     return replace(noise, chroma=tuple(np.maximum(own, assumed).tolist()))
+
+
+def with_levels(noise: Noise, blocks: Blocks) -> Noise:
+    """The same noise, with what it has more of at some brightness, by the middle frequencies: a codec takes the finest first.
+
+    Only what all blocks of a brightness have alike is noise. It is never taken for weaker than usual: a codec freezes it. Where
+    clipping explains the difference there is none.
+    """
+    parts = flattest(blocks)
+    if not noise.trustworthy or noise.low < _T.surely or len(parts) < 3:
+        return noise
+    own = np.array([quantile_variance(part.middle, N_MIDDLE) for part in parts])
+    brightness = np.array([float(part.level.mean()) for part in parts])
+    if noise.clipped:
+        _, mean, left = clipping_table(noise.level**2, 0.0)
+        own /= np.maximum(np.interp(brightness, mean, left) / noise.level**2, 0.1)
+    few, many = (np.array([quantile_variance(p.middle, N_MIDDLE, q) for p in parts]) for q in (0.1, 0.6))
+    alike = many <= _T.same * _T.same * few
+    raised = np.where(alike, np.maximum(own / max(own.mean(), 1e-9), 1.0), 1.0)
+    # Noise changes smoothly with brightness: the middle one of three neighbours counts.
+    middles = np.clip(np.arange(len(parts)), 1, len(parts) - 2)
+    factors = np.median([raised[middles - 1], raised[middles], raised[middles + 1]], axis=0)
+    if factors.max() < _T.raised:
+        return noise
+    return replace(noise, levels=tuple(zip(brightness.tolist(), factors.tolist())), clipped=False)
 
 
 def _chroma(clip: FloatArray, most: int) -> NDArray[np.float64]:

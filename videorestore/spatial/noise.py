@@ -57,6 +57,9 @@ class Noise:
         is white. Tapes and analogue captures smooth their noise.
     chroma : tuple of float
         Variance of the noise of the chroma at half the resolution, by frequency; empty where it follows from the luma's.
+    levels : tuple of (brightness, factor)
+        By how much the variance at a brightness exceeds the usual one, rising in brightness, linear in between; empty where
+        it does not. Cameras lift the noise of dark places.
     """
 
     sd: float
@@ -73,6 +76,7 @@ class Noise:
     assumed_width: float = 0.0
     shape: tuple[float, ...] = ()
     chroma: tuple[float, ...] = ()
+    levels: tuple[tuple[float, float], ...] = ()
 
     @property
     def level(self) -> float:
@@ -87,7 +91,13 @@ class Noise:
     @property
     def varies(self) -> bool:
         """Its variance depends on the signal."""
-        return self.slope != 0 or (self.clipped and self.offset > 0)
+        return self.slope != 0 or bool(self.levels) or (self.clipped and self.offset > 0)
+
+    def factor(self, signal: FloatArray) -> FloatArray:
+        """By how much the variance of pixels ``(h, w, c)`` exceeds the usual one at their brightness, ``(h, w)``."""
+        brightness, factors = np.transpose(self.levels or ((0.0, 1.0),))
+        luma = signal @ LUMA if signal.shape[-1] == 3 else signal[..., 0]
+        return np.asarray(np.interp(luma, brightness, factors), np.float32)
 
     @classmethod
     def white(cls, sd: float, *, clipped: bool = True) -> Noise:
@@ -140,6 +150,11 @@ class Noise:
         return float(np.sqrt(np.mean(self.chroma))) if self.chroma else 0.0
 
     @property
+    def chroma_share(self) -> float:
+        """Variance of the chroma at half the resolution over that of a sample, where it has a level of its own."""
+        return float(np.mean(self.chroma)) / self.level**2 if self.level > 0 else 0.0
+
+    @property
     def spot_sd(self) -> float:
         """Standard deviation of white noise that makes spots as strong as this noise does: means over 3x3 pixels tell."""
         if not self.shape and not self.chroma:
@@ -154,6 +169,9 @@ class Noise:
         """Variance of a sample whose mean, as observed, is ``signal``; less near 0 and 255 where it is clipped."""
         if self.offset <= 0 and self.slope == 0:
             return np.zeros_like(signal, dtype=np.float32)
+        if self.levels:
+            wide = np.broadcast_to(self.factor(signal)[..., None], signal.shape)
+            return np.asarray(wide * np.float32(self.offset), np.float32)
         if not self.clipped:
             if self.slope == 0:
                 return np.full_like(signal, self.offset, dtype=np.float32)
