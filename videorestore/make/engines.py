@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -79,31 +79,22 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MotionInterpolator:
-    """Along motion. A new frame depends on few frames around it, and only these are handed over."""
+    """Along motion. A new frame depends on few frames around it, and what is found in these is kept for the next."""
 
-    frames: Any
-    times: Clock
-    quality: Quality
+    known_x = None
+    """There is no curve."""
 
-    @property
-    def known_x(self) -> None:
-        """There is no curve."""
-        return None
+    def __init__(self, frames: Any, times: Clock, quality: Quality) -> None:
+        from videorestore.motion.interpolate import Maker
 
-    def around(self, targets: Clock, reach: int) -> tuple[int, int]:
-        """The first of the frames around some times, and the one behind the last."""
-        low = int(np.searchsorted(self.times, targets.min(), side="right")) - 1 - reach
-        high = int(np.searchsorted(self.times, targets.max())) + 1 + reach
-        return max(0, low), min(len(self.times), high)
+        self.times = times
+        self.quality = quality
+        self._maker = Maker(frames, times, quality=quality)
 
     def at(self, targets: Clock) -> NewFrames:
         """See `Interpolator.at`."""
-        from videorestore.motion.interpolate import REACH, interpolate
-
-        low, high = self.around(targets, REACH)
-        made = interpolate(self.frames[low:high], self.times[low:high], targets, quality=self.quality)
+        made = self._maker.at(targets)
         return NewFrames(frames=made.frames, sd=made.sd)
 
 
@@ -140,12 +131,13 @@ class CurveInterpolator:
         from videorestore.curve.denoise import denoise
         from videorestore.curve.fill import NOISY
 
-        low, high = motion.around(targets, CLEANED)
+        low = max(0, int(np.searchsorted(self.times, targets.min())) - CLEANED)
+        high = min(len(self.times), int(np.searchsorted(self.times, targets.max())) + CLEANED)
         if self.grain <= NOISY or high - low < FEWEST:
             return motion.at(targets)
         window = np.array(self.frames[low:high], np.float32)
         clean, sd, _ = denoise(window, Noise.white(self.grain, clipped=False))
-        made = replace(motion, frames=clean, times=self.times[low:high]).at(targets)
+        made = MotionInterpolator(clean, self.times[low:high], motion.quality).at(targets)
         left = float(np.mean(np.square(sd)))
         return NewFrames(frames=made.frames, sd=np.sqrt(np.square(made.sd) + np.float32(left)))
 
@@ -200,10 +192,7 @@ class MotionEngine:
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
-        from videorestore.motion.interpolate import interpolate
-
-        made = interpolate(frames, times, targets, quality=self.quality)
-        return NewFrames(frames=made.frames, sd=made.sd)
+        return self.interpolator(frames, times).at(targets)
 
     def interpolator(self, frames: Any, times: Clock) -> MotionInterpolator:
         """See `Engine.interpolator`."""

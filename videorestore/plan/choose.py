@@ -251,8 +251,6 @@ def score_hidden(
     A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
     A curve whose bound (see `mixture_error`) is far above the error of motion is not fitted.
     """
-    from videorestore.curve.fill import weigh
-
     hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
     kept = np.setdiff1d(np.arange(len(frames)), hidden)
     frames = np.nan_to_num(frames, nan=128.0)
@@ -279,6 +277,8 @@ def score_hidden(
         grain = noise.sd if noise.trustworthy else 0.0
         drawn = reached("curve", CurveEngine(grain).interpolate(base, clock[kept], clock[hidden]))
         if model == "auto":
+            from videorestore.curve.fill import weigh
+
             both = weigh(moved.frames, moved.sd, drawn.frames, np.square(drawn.sd))
             reached("mixed", NewFrames(frames=both[0], sd=both[1]))
     before, after = frames[hidden - 1], frames[hidden + 1]
