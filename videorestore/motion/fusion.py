@@ -226,24 +226,11 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
 
 @parallel_kernel(lambda earlier, *_: earlier.shape[0], grain=4)
 def look(
-    start: int,
-    stop: int,
-    earlier: Floats,
-    later: Floats,
-    still: Floats,
-    first: Floats,
-    second: Floats,
-    there: Floats,
-    back: Floats,
-    sure_there: Floats,
-    sure_back: Floats,
-    size: int,
-    paths: Floats,
-    share: np.float32,
-    blends: Floats,
-    gaps: Floats,
-    costs: Floats,
-) -> None:
+    start: int, stop: int,
+    earlier: Floats, later: Floats, still: Floats, first: Floats, second: Floats,
+    there: Floats, back: Floats, sure_there: Floats, sure_back: Floats, size: int, paths: Floats,
+    share: np.float32, blends: Floats, gaps: Floats, costs: Floats,
+) -> None:  # fmt: skip
     """Read both frames along the candidate paths through every pixel of the frame between them.
 
     Parameters
@@ -340,17 +327,10 @@ def look(
 
 @parallel_kernel(lambda costs, *_: costs.shape[0], grain=4)
 def fuse(
-    start: int,
-    stop: int,
-    costs: Floats,
-    support: Floats,
-    size: int,
-    paths: Floats,
-    blends: Floats,
-    gaps: Floats,
-    mean: Floats,
-    evidence: Floats,
-) -> None:
+    start: int, stop: int,
+    costs: Floats, support: Floats, size: int, paths: Floats, blends: Floats, gaps: Floats,
+    mean: Floats, evidence: Floats,
+) -> None:  # fmt: skip
     """Weighted mean of the candidates, and of what speaks against them.
 
     Parameters
