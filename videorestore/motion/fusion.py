@@ -358,7 +358,8 @@ def fuse(
             # Candidates that show the same differ in their support alone.
             alike = True
             for m in range(1, candidates):
-                alike = alike and gaps[y, x, m] == gaps[y, x, 0] and blends[m, y, x, 0] == blends[0, y, x, 0]
+                for c in range(channels):
+                    alike = alike and blends[m, y, x, c] == blends[0, y, x, c]
             total = np.float32(1e-20)
             for m in range(candidates):
                 weights[m] = support[m, y, x] + np.float32(1e-3)
