@@ -23,6 +23,11 @@ NATURAL = (
     "davis_car-turn.mp4",
     "highway.mpg",
     "escalator.avi",
+    "tennis_sif.mp4",
+    "intel_asl_book.mkv",
+    "intel_car-detection.mp4",
+    "intel_one-by-one-person.mp4",
+    "bigbuckbunny_720p.mp4",
 )
 LONGEST = 10
 

@@ -53,8 +53,8 @@ def holes(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
 def row(clean: np.ndarray, sd: float, seed: int = 3) -> dict[str, float]:
     """Coverage of every task on one clip at one noise level."""
     from videorestore.curve.denoise import denoise
-    from videorestore.curve.fill import fill, upsample
     from videorestore.curve.inpaint import inpaint
+    from videorestore.make.engines import JointEngine, MotionEngine
 
     rng = np.random.default_rng(seed)
     noisy = (clean + sd * rng.standard_normal(clean.shape)).astype(np.float32)
@@ -64,14 +64,16 @@ def row(clean: np.ndarray, sd: float, seed: int = 3) -> dict[str, float]:
         return float(np.mean(np.abs(mean - truth) <= 1.96 * deviation))
 
     smooth, smooth_sd, _ = denoise(noisy)
-    filled = fill(noisy, MISSING)
+    engine = JointEngine(MotionEngine(), 48, grain=sd)
+    seen = np.setdiff1d(np.arange(len(noisy)), MISSING)
+    filled = engine.interpolate(noisy[seen], seen.astype(float), np.array(MISSING, float))
     between = np.arange(5, 40, 8)
-    new = upsample(noisy[:42:2], np.arange(0, 42, 2.0), between.astype(float))
+    new = engine.interpolate(noisy[:42:2], np.arange(0, 42, 2.0), between.astype(float))
     mended, mended_sd = inpaint(noisy[:20], masks)
     return {
         "denoise": share(smooth, smooth_sd, clean),
-        "fill": share(*filled, clean[MISSING]),
-        "upsample": share(*new, clean[between]),
+        "fill": share(filled.frames, filled.sd, clean[MISSING]),
+        "upsample": share(new.frames, new.sd, clean[between]),
         "inpaint": share(mended[masks], mended_sd[masks], clean[:20][masks]),
     }
 

@@ -38,18 +38,17 @@ def test_spline_equals_scipy():
         np.testing.assert_allclose(out[:3], expected, atol=0.02)
 
 
-def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None):
+def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None, size=1):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     back = -there if back is None else back
-    sures = np.full((2, *shape[:2]), sure, np.float32)
+    sures = np.full((2, *there.shape[:2]), sure, np.float32)
     blends = np.empty((len(paths), *shape), np.float32)
     gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
     splines = spline_coefficients(first), spline_coefficients(second)
     still = np.zeros(shape[:2], np.float32) if still is None else still
-    frames = np.stack([first, second])
     look(
-        frames, still, *splines, there, back, *sures, np.asarray(paths), np.float32(share), blends, gaps, costs
+        first, second, still, *splines, there, back, *sures, size, np.asarray(paths), np.float32(share), blends, gaps, costs
     )  # fmt: skip
     return blends, gaps, costs
 
@@ -109,7 +108,7 @@ def test_fuse_is_a_weighted_mean():
     weights = (supports + 1e-3) * np.exp(-np.moveaxis(costs, 2, 0) / TEMPERATURE)
     weights /= weights.sum(axis=0)
     mean, evidence = np.empty((5, 6, 3), np.float32), np.empty((3, 5, 6), np.float32)
-    fuse(costs, supports, paths, blends, gaps, mean, evidence)
+    fuse(costs, supports, 1, paths, blends, gaps, mean, evidence)
     np.testing.assert_allclose(mean, (weights[..., None] * blends).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[0], (weights * np.moveaxis(gaps, 2, 0)).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[1], (weights * paths[..., 4]).sum(axis=0), rtol=1e-4)
@@ -118,6 +117,45 @@ def test_fuse_is_a_weighted_mean():
 
 def test_agreeing_is_the_largest_difference_below_the_limit():
     frames = np.round(np.random.default_rng(0).uniform(0, 4, (3, 6, 7, 3))).astype(np.float32)
-    agree = np.empty((6, 7), np.float32)
-    agreeing(frames, 1, np.float32(2.0), agree)
+    agree = np.ones((6, 7), np.float32)
+    for other in (0, 2):
+        agreeing(frames[1], frames[other], np.float32(2.0), agree)
     assert np.array_equal(agree, np.abs(frames - frames[1]).max(axis=(0, 3)) <= 2)
+
+
+def test_flows_of_reduced_frames_are_read_where_they_belong():
+    """A flow of half the size, constant over squares of two, says the same as one of the full size."""
+    first, second = frame((8, 12, 3)), frame((8, 12, 3), seed=1)
+    paths = np.zeros((1, 8, 12, 4), np.float32)
+    paths[..., 2] = 4.0
+    small = np.zeros((4, 6, 2), np.float32)
+    small[:, :, 0] = 1.0
+    large = np.full((8, 12, 2), (2.0, 0.0), np.float32)
+    whole = looked(first, second, paths, flow=large, back=-large, sure=1.0)
+    half = looked(first, second, paths, flow=small, back=-small, sure=1.0, size=2)
+    for one, other in zip(whole, half):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def test_doubt_of_reduced_paths_is_in_pixels_of_the_frame():
+    rng = np.random.default_rng(0)
+    costs, gaps = np.zeros((4, 6, 2), np.float32), rng.uniform(0, 9, (4, 6, 2)).astype(np.float32)
+    support, blends = np.ones((2, 4, 6), np.float32), rng.uniform(0, 255, (2, 4, 6, 3)).astype(np.float32)
+    paths = rng.uniform(0, 2, (2, 2, 3, 6)).astype(np.float32)
+    mean, evidence = np.empty((4, 6, 3), np.float32), np.empty((3, 4, 6), np.float32)
+    fuse(costs, support, 2, paths, blends, gaps, mean, evidence)
+    large = paths.mean(axis=0).repeat(2, axis=0).repeat(2, axis=1)
+    np.testing.assert_allclose(evidence[1], 2 * large[..., 4], rtol=1e-5)
+    np.testing.assert_allclose(evidence[2], large[..., 5], rtol=1e-5)
+    np.testing.assert_allclose(mean, blends.mean(axis=0), rtol=1e-5)
+
+
+def test_candidates_that_show_the_same_are_taken_as_they_are():
+    shown = frame((4, 6, 3))
+    blends, gaps = np.stack([shown, shown]), np.full((4, 6, 2), 3.0, np.float32)
+    costs = np.random.default_rng(1).uniform(0, 9, (4, 6, 2)).astype(np.float32)
+    support, paths = np.ones((2, 4, 6), np.float32), np.ones((2, 4, 6, 6), np.float32)
+    mean, evidence = np.empty_like(shown), np.empty((3, 4, 6), np.float32)
+    fuse(costs, support, 1, paths, blends, gaps, mean, evidence)
+    assert np.array_equal(mean, shown)
+    np.testing.assert_allclose(evidence[0], 3.0, rtol=1e-5)

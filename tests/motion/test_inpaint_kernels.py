@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.reference import inpaint as twin
-from videorestore.motion._kernels_inpaint import midmean, ridge_weights
+from videorestore.motion._kernels_inpaint import midmean, products, ridge_weights
 from videorestore.motion.inpaint_fusion import Guess, fuse
 from videorestore.spatial.kriging import fill
 
@@ -20,6 +20,19 @@ def test_midmean_equals_its_twin():
     slow_mean, slow_count = twin.midmean(frames, known, 2)
     np.testing.assert_allclose(mean.reshape(3, 4, 2), slow_mean, rtol=1e-5)
     np.testing.assert_array_equal(count.reshape(3, 4), slow_count)
+
+
+def test_products_are_means_over_channels():
+    rng = np.random.default_rng(3)
+    steps, wanted = (
+        rng.normal(size=(3, 4, 5, 2)).astype(np.float32),
+        rng.normal(size=(4, 5, 2)).astype(np.float32),
+    )
+    fields = np.empty((9, 4, 5), np.float32)
+    products(steps, wanted, fields)
+    pairs = [(steps[i] * steps[j]).mean(axis=2) for i in range(3) for j in range(i + 1)]
+    expected = np.stack([*pairs, *((step * wanted).mean(axis=2) for step in steps)])
+    np.testing.assert_allclose(fields, expected, atol=1e-6)
 
 
 def test_ridge_weights_solve_every_system():

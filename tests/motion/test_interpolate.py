@@ -1,13 +1,15 @@
 """Frames between frames: planted motion, exactness, honesty of the sd."""
 
+import cv2
 import numpy as np
 import pytest
 
 from tests.motion.scenes import psnr, translating
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
+from videorestore.motion import interpolate as module
 from videorestore.motion.flow import FlowCache, View, pair
-from videorestore.motion.interpolate import REACH, _alone, interpolate
+from videorestore.motion.interpolate import REACH, Maker, _alone, interpolate
 from videorestore.motion.interpolate_sd import Evidence, deviation
 
 
@@ -230,3 +232,31 @@ def test_more_effort_goes_into_the_flow_where_it_is_alone():
         other = pair(views[k], views[k + 1], fine=False, thorough=not thorough)[0]
         assert np.array_equal(given.vectors, expected.vectors)
         assert not np.array_equal(given.vectors, other.vectors)
+
+
+def drifting(n, height, width, speed):
+    """A smooth texture that drifts."""
+    rng = np.random.default_rng(5)
+    wide = cv2.GaussianBlur(rng.uniform(0, 255, (height, width + 100, 1)).astype(np.float32), (0, 0), 4)
+    return np.stack([wide[:, round(k * speed) : round(k * speed) + width, None] for k in range(n)])
+
+
+@pytest.mark.parametrize("shape", [(96, 132), (97, 131)])
+def test_motion_of_large_frames_is_sought_in_smaller_ones(monkeypatch, shape):
+    frames = drifting(5, *shape, 6.0)
+    monkeypatch.setattr(module, "_ENOUGH", 3000)
+    assert module._reduction(*shape) == 2
+    made = interpolate(frames[::2], np.array([0.0, 2.0, 4.0]), np.array([1.0, 3.0]))
+    inner = (slice(None), slice(8, -8), slice(16, -16))
+    error = np.square(made.frames - frames[1::2])[inner].mean()
+    assert error < 0.1 * np.square((frames[0] + frames[2]) / 2 - frames[1])[inner[1:]].mean()
+
+
+def test_portions_give_the_same_frames():
+    frames, times = drifting(7, 48, 64, 3.0), np.arange(7.0)
+    targets = np.array([0.5, 2.5, 3.5, 5.5])
+    whole = interpolate(frames, times, targets)
+    maker = Maker(frames, times)
+    for k, target in enumerate(targets):
+        made = maker.at(np.array([target]))
+        assert np.array_equal(made.frames[0], whole.frames[k]) and np.array_equal(made.sd[0], whole.sd[k])

@@ -129,7 +129,7 @@ class Delivery:
         window = self.window
         clock = np.array([float(self.times[i]) for i in window.numbers])
         inner = [s for s in slots if clock[0] <= float(s.place) <= clock[-1]]
-        interpolator = self.engine.interpolator(window.pixels, clock, len(inner)) if inner else None
+        interpolator = self.engine.interpolator(window.pixels, clock) if inner else None
         if interpolator is not None and window.x is None:
             window.x = interpolator.known_x
         results: dict[Fraction, tuple[FloatArray, FloatArray, float | None]] = {}

@@ -20,8 +20,8 @@ from videorestore.spatial.stein import Divergence
 
 Clock = NDArray[np.float64]
 
-CONTESTED = 240
-"""Most new frames of a piece for which the curve is weighed against motion, place by place."""
+CLEANED, FEWEST = 12, 4
+"""Frames on either side of new ones that are denoised with those between, and the fewest that can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,42 +74,39 @@ class Engine(Protocol):
         """Frames at new times."""
         ...
 
-    def interpolator(self, frames: Any, times: Clock, count: int) -> Interpolator:
-        """The same for ``count`` new frames that are made in portions; ``frames`` may be a `Spool`."""
+    def interpolator(self, frames: Any, times: Clock) -> Interpolator:
+        """The same for new frames that are made in portions; ``frames`` may be a `Spool`."""
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MotionInterpolator:
-    """Along motion. A new frame depends on few frames around it, and only these are handed over."""
+    """Along motion. A new frame depends on few frames around it, and what is found in these is kept for the next."""
 
-    frames: Any
-    times: Clock
-    quality: Quality
+    known_x = None
+    """There is no curve."""
 
-    @property
-    def known_x(self) -> None:
-        """There is no curve."""
-        return None
+    def __init__(self, frames: Any, times: Clock, quality: Quality) -> None:
+        from videorestore.motion.interpolate import Maker
+
+        self.times = times
+        self.quality = quality
+        self._maker = Maker(frames, times, quality=quality)
 
     def at(self, targets: Clock) -> NewFrames:
         """See `Interpolator.at`."""
-        from videorestore.motion.interpolate import REACH, interpolate
-
-        low = max(0, int(np.searchsorted(self.times, targets.min(), side="right")) - 1 - REACH)
-        high = min(len(self.times), int(np.searchsorted(self.times, targets.max())) + 1 + REACH)
-        made = interpolate(self.frames[low:high], self.times[low:high], targets, quality=self.quality)
+        made = self._maker.at(targets)
         return NewFrames(frames=made.frames, sd=made.sd)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveInterpolator:
-    """On a fitted curve; ``plain`` leaves motion out."""
+    """On a fitted curve through frames with noise of sd ``grain``, weighed against ``motion`` in every place where given."""
 
     frames: Any
     times: Clock
     fit: Any
-    plain: bool
+    grain: float
+    motion: MotionInterpolator | None = None
 
     @property
     def known_x(self) -> FloatArray:
@@ -118,14 +115,39 @@ class CurveInterpolator:
 
     def at(self, targets: Clock) -> NewFrames:
         """See `Interpolator.at`."""
-        from videorestore.curve.fill import upsample
+        from videorestore.curve.fill import opinion, weigh
 
-        x = self.fit.place(targets)
-        if self.plain:
-            mean, sd = self.fit.predict(self.frames, x)
+        mean, variance = opinion(self.frames, self.fit, targets, noise_sd=self.grain)
+        if self.motion is None:
+            sd = np.broadcast_to(np.sqrt(variance), mean.shape)
         else:
-            mean, sd = upsample(self.frames, self.times, targets, fit=self.fit)
-        return NewFrames(frames=mean, sd=sd, x=np.asarray(x, np.float32), known_x=self.known_x)
+            moved = self._moved(self.motion, targets)
+            mean, sd = weigh(moved.frames, moved.sd, mean, variance)
+        x = np.asarray(self.fit.place(targets), np.float32)
+        return NewFrames(frames=mean, sd=sd, x=x, known_x=self.known_x)
+
+    def _moved(self, motion: MotionInterpolator, targets: Clock) -> NewFrames:
+        """Along motion, between frames without their noise."""
+        from videorestore.curve.denoise import denoise
+        from videorestore.curve.fill import NOISY
+
+        low = max(0, int(np.searchsorted(self.times, targets.min())) - CLEANED)
+        high = min(len(self.times), int(np.searchsorted(self.times, targets.max())) + CLEANED)
+        if self.grain <= NOISY or high - low < FEWEST:
+            return motion.at(targets)
+        window = np.array(self.frames[low:high], np.float32)
+        clean, sd, _ = denoise(window, Noise.white(self.grain, clipped=False))
+        made = MotionInterpolator(clean, self.times[low:high], motion.quality).at(targets)
+        left = float(np.mean(np.square(sd)))
+        return NewFrames(frames=made.frames, sd=np.sqrt(np.square(made.sd) + np.float32(left)))
+
+
+def _curve_through(
+    frames: Any, times: Clock, grain: float, motion: MotionInterpolator | None = None
+) -> CurveInterpolator:
+    from videorestore.curve.fit import fit_shot
+
+    return CurveInterpolator(frames, times, fit_shot(frames, times=times, sigma=grain or None), grain, motion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,24 +192,18 @@ class MotionEngine:
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
-        from videorestore.motion.interpolate import interpolate
+        return self.interpolator(frames, times).at(targets)
 
-        made = interpolate(frames, times, targets, quality=self.quality)
-        return NewFrames(frames=made.frames, sd=made.sd)
-
-    def interpolator(self, frames: Any, times: Clock, count: int) -> MotionInterpolator:
+    def interpolator(self, frames: Any, times: Clock) -> MotionInterpolator:
         """See `Engine.interpolator`."""
         return MotionInterpolator(frames, times, self.quality)
 
 
 @dataclass(frozen=True, slots=True)
 class CurveEngine:
-    """One electroGP through the frames, pixels in place.
+    """One electroGP through the frames, pixels in place; ``grain`` is the sd of noise that stays in them."""
 
-    ``plain`` leaves it at the posterior of the curve; otherwise motion between the frames around has a say too.
-    """
-
-    plain: bool = False
+    grain: float = 0.0
 
     @property
     def denoise_reach(self) -> int:
@@ -216,27 +232,26 @@ class CurveEngine:
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
-        return self.interpolator(frames, times, len(targets)).at(targets)
+        return self.interpolator(frames, times).at(targets)
 
-    def interpolator(self, frames: Any, times: Clock, count: int) -> CurveInterpolator:
+    def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
         """See `Engine.interpolator`."""
-        from videorestore.curve.fit import fit_shot
-
-        fit = fit_shot(frames, times=times)
-        return CurveInterpolator(frames, times, fit, self.plain or count > CONTESTED)
+        return _curve_through(frames, times, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
 class JointEngine:
-    """Both: motion's result is half of the pilot on the curve, and what comes of it is weighed against it in every place.
+    """Both, weighed in every place. Noise: motion's result is half of the pilot on the curve.
 
-    ``divergence`` is what a trial has found (:mod:`videorestore.plan.risk`); ``core`` is the number of frames that are
-    denoised along motion at once. Pixels and frames that are not there are made along motion.
+    ``divergence`` is what a trial on the noise has found (:mod:`videorestore.plan.risk`); without it noise is removed along
+    motion. ``core`` is the number of frames that are denoised along motion at once, ``grain`` the sd of noise that stays.
+    Pixels that are not there are made along motion.
     """
 
     motion: MotionEngine
     core: int
-    divergence: Divergence
+    divergence: Divergence | None = None
+    grain: float = 0.0
 
     @property
     def denoise_reach(self) -> int:
@@ -254,6 +269,8 @@ class JointEngine:
         """See `Engine.denoise`."""
         from videorestore.curve.denoise import Beside
 
+        if self.divergence is None:
+            return self.motion.denoise(frames, noise, strength, start, stop, room)
         with pulse.part(0.0, 0.5):
             mean, sd = self._along_motion(frames, noise, strength, room)
         with pulse.part(0.5, 1.0):
@@ -293,11 +310,11 @@ class JointEngine:
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""
-        return self.motion.interpolate(frames, times, targets)
+        return self.interpolator(frames, times).at(targets)
 
-    def interpolator(self, frames: Any, times: Clock, count: int) -> MotionInterpolator:
+    def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
         """See `Engine.interpolator`."""
-        return self.motion.interpolator(frames, times, count)
+        return _curve_through(frames, times, self.grain, self.motion.interpolator(frames, times))
 
 
 def _on_curve(

@@ -52,6 +52,8 @@ class Restoring(Work):
         "curve", "motion", or "mixed" of both in every place, for each shot.
     divergences : tuple of (Divergence or None)
         For each shot, where both remove noise.
+    grains : tuple of float
+        Sd of the noise of each shot.
     side : int
         Side of the parts in which large frames are denoised along motion.
     core : int
@@ -67,6 +69,7 @@ class Restoring(Work):
     models: tuple[str, ...]
     times: tuple[Fraction, ...]
     divergences: tuple[Divergence | None, ...] = ()
+    grains: tuple[float, ...] = ()
     side: int = SIDE
     core: int = 1
     on_disk: tuple[str, ...] = ()
@@ -157,10 +160,14 @@ class Restoring(Work):
     def _engine(self, piece: Piece) -> Engine:
         motion = MotionEngine(self.steps.quality, self.side)
         shot = self._shot(piece)
+        if self.models[shot] == "motion":
+            return motion
+        # Noise that is removed does not stay.
+        grain = 0.0 if self._noise(piece) is not None or not self.grains else self.grains[shot]
         if self.models[shot] == "curve":
-            return CurveEngine()
+            return CurveEngine(grain)
         divergence = self.divergences[shot] if self.divergences else None
-        return motion if divergence is None else JointEngine(motion, self.core, divergence)
+        return JointEngine(motion, self.core, divergence, grain)
 
     def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
         """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""

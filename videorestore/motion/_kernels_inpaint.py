@@ -33,6 +33,31 @@ def ridge_weights(start: int, stop: int, gram: FloatArray, load: FloatArray, wei
             weights[i, p] = right[i]
 
 
+@parallel_kernel(lambda steps, *_: steps.shape[1], grain=8)
+def products(start: int, stop: int, steps: FloatArray, wanted: FloatArray, fields: FloatArray) -> None:
+    """Means over channels of the products of images with each other and with what is wanted.
+
+    steps (k, h, w, c), wanted (h, w, c); fields (k (k + 1) / 2 + k, h, w) is written: a lower triangle, row by row, then k.
+    """
+    size, _, width, channels = steps.shape
+    share = np.float32(1.0) / np.float32(channels)
+    for y in range(start, stop):
+        for x in range(width):
+            at = 0
+            for i in range(size):
+                for j in range(i + 1):
+                    total = np.float32(0.0)
+                    for c in range(channels):
+                        total += steps[i, y, x, c] * steps[j, y, x, c]
+                    fields[at, y, x] = total * share
+                    at += 1
+            for i in range(size):
+                total = np.float32(0.0)
+                for c in range(channels):
+                    total += steps[i, y, x, c] * wanted[y, x, c]
+                fields[at + i, y, x] = total * share
+
+
 @parallel_kernel(lambda frames, known, skip, rows, *_: rows.shape[0], grain=64)
 def midmean(
     start: int,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import cv2
 import numpy as np
@@ -196,7 +197,7 @@ class FlowCache:
 
     Parameters
     ----------
-    frames : (n, h, w, c) array
+    frames : (n, h, w, c) array, or what gives frames by their numbers
         Working frames on the 0..255 scale. They are read only.
     seeded : bool
         Whether careful flows look for large motion.
@@ -212,7 +213,7 @@ class FlowCache:
 
     def __init__(
         self,
-        frames: NDArray[np.generic],
+        frames: Any,
         *,
         seeded: bool = True,
         fine: bool | None = None,

@@ -224,37 +224,29 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
     return min(beyond, np.float32(8.0))
 
 
-@parallel_kernel(lambda frames, still, *_: still.shape[0], grain=4)
+@parallel_kernel(lambda earlier, *_: earlier.shape[0], grain=4)
 def look(
-    start: int,
-    stop: int,
-    frames: Floats,
-    still: Floats,
-    first: Floats,
-    second: Floats,
-    there: Floats,
-    back: Floats,
-    sure_there: Floats,
-    sure_back: Floats,
-    paths: Floats,
-    share: np.float32,
-    blends: Floats,
-    gaps: Floats,
-    costs: Floats,
-) -> None:
+    start: int, stop: int,
+    earlier: Floats, later: Floats, still: Floats, first: Floats, second: Floats,
+    there: Floats, back: Floats, sure_there: Floats, sure_back: Floats, size: int, paths: Floats,
+    share: np.float32, blends: Floats, gaps: Floats, costs: Floats,
+) -> None:  # fmt: skip
     """Read both frames along the candidate paths through every pixel of the frame between them.
 
     Parameters
     ----------
-    frames : (2, h, w, c) float32
+    earlier, later : (h, w, c) float32
+        The frames.
     still : (h, w) float32
         Not 0 where the pixel stands still, whatever the paths say.
     first, second : (h + 3, w + 3, c) float32
         `spline_coefficients` of the frames.
-    there, back : (h, w, 2) float32
+    there, back : (h / size, w / size, 2) float32
         Flow from the first to the second frame and back.
-    sure_there, sure_back : (h, w) float32
+    sure_there, sure_back : (h / size, w / size) float32
         How sure either flow is of what it follows, 0..1: see `sure`.
+    size : int
+        Pixels of the frames, along an axis, to one of the flows, whose vectors count their own pixels.
     paths : (m, h, w, k) float32, k >= 4
         From each pixel to its places in the first (x, y) and the second frame (x, y), for m candidates.
     share : float32
@@ -269,13 +261,16 @@ def look(
     height, width, candidates = gaps.shape
     channels, read = blends.shape[3], first.shape[2]
     zero, one = np.float32(0.0), np.float32(1.0)
+    # From places in the frames to places in the flows: the middles of pixels are half a pixel from their borders.
+    scale, shift = one / np.float32(size), (one / np.float32(size) - one) / np.float32(2.0)
+    square = np.float32(size * size)
     for y in range(start, stop):
         value0, value1 = np.empty(read, np.float32), np.empty(read, np.float32)
         for x in range(width):
             if still[y, x] != zero:
                 difference = zero
                 for c in range(channels):
-                    a, b = frames[0, y, x, c], frames[1, y, x, c]
+                    a, b = earlier[y, x, c], later[y, x, c]
                     difference += abs(a - b)
                     for m in range(candidates):
                         blends[m, y, x, c] = a + share * (b - a)
@@ -299,11 +294,13 @@ def look(
                     continue
                 x0, y0 = np.float32(x) + p0, np.float32(y) + p1
                 x1, y1 = np.float32(x) + p2, np.float32(y) + p3
-                u, v = x1 - x0, y1 - y0
-                visible0 = np.exp(-misses(there, x0, y0, u, v))
-                visible1 = np.exp(-misses(back, x1, y1, -u, -v))
-                weight0 = (one - share) * (visible0 + _BASE * covered(sure_there, x0, y0, visible0))
-                weight1 = share * (visible1 + _BASE * covered(sure_back, x1, y1, visible1))
+                u, v = scale * (x1 - x0), scale * (y1 - y0)
+                a0, b0 = scale * x0 + shift, scale * y0 + shift
+                a1, b1 = scale * x1 + shift, scale * y1 + shift
+                visible0 = np.exp(-square * misses(there, a0, b0, u, v))
+                visible1 = np.exp(-square * misses(back, a1, b1, -u, -v))
+                weight0 = (one - share) * (visible0 + _BASE * covered(sure_there, a0, b0, visible0))
+                weight1 = share * (visible1 + _BASE * covered(sure_back, a1, b1, visible1))
                 # A frame that does not hold the place shows nothing of it.
                 beyond0, beyond1 = outside(x0, y0, width, height), outside(x1, y1, width, height)
                 if beyond0 > 0 or beyond1 > 0:
@@ -330,16 +327,10 @@ def look(
 
 @parallel_kernel(lambda costs, *_: costs.shape[0], grain=4)
 def fuse(
-    start: int,
-    stop: int,
-    costs: Floats,
-    support: Floats,
-    paths: Floats,
-    blends: Floats,
-    gaps: Floats,
-    mean: Floats,
-    evidence: Floats,
-) -> None:
+    start: int, stop: int,
+    costs: Floats, support: Floats, size: int, paths: Floats, blends: Floats, gaps: Floats,
+    mean: Floats, evidence: Floats,
+) -> None:  # fmt: skip
     """Weighted mean of the candidates, and of what speaks against them.
 
     Parameters
@@ -348,8 +339,10 @@ def fuse(
         Disagreement of the frames around each place, in levels over `TEMPERATURE`.
     support : (m, h, w) float32
         How well each candidate is supported.
-    paths : (m, h, w, 6) float32
-        The last two are the doubt and the unrest of each path.
+    size : int
+        Pixels, along an axis, to one of the paths.
+    paths : (m, h / size, w / size, 6) float32
+        The last two are the doubt, in their own pixels, and the unrest of each path.
     blends : (m, h, w, c) float32
     gaps : (h, w, m) float32
     mean : (h, w, c) float32, written
@@ -359,35 +352,46 @@ def fuse(
     candidates, _, width, channels = blends.shape
     for y in range(start, stop):
         weights = np.empty(candidates, np.float32)
+        row = y // size
         for x in range(width):
+            column = x // size
+            # Candidates that show the same differ in their support alone.
+            alike = True
+            for m in range(1, candidates):
+                for c in range(channels):
+                    alike = alike and blends[m, y, x, c] == blends[0, y, x, c]
             total = np.float32(1e-20)
             for m in range(candidates):
-                weights[m] = (support[m, y, x] + np.float32(1e-3)) * np.exp(-costs[y, x, m] / TEMPERATURE)
+                weights[m] = support[m, y, x] + np.float32(1e-3)
+                if not alike:
+                    weights[m] *= np.exp(-costs[y, x, m] / TEMPERATURE)
                 total += weights[m]
             gap = doubt = unrest = np.float32(0.0)
             for m in range(candidates):
                 weights[m] /= total
                 gap += weights[m] * gaps[y, x, m]
-                doubt += weights[m] * paths[m, y, x, 4]
-                unrest += weights[m] * paths[m, y, x, 5]
+                doubt += weights[m] * paths[m, row, column, 4]
+                unrest += weights[m] * paths[m, row, column, 5]
             evidence[0, y, x] = gap
-            evidence[1, y, x] = doubt
+            evidence[1, y, x] = doubt * np.float32(size)
             evidence[2, y, x] = unrest
             for c in range(channels):
-                value = np.float32(0.0)
-                for m in range(candidates):
-                    value += weights[m] * blends[m, y, x, c]
+                value = blends[0, y, x, c]
+                if not alike:
+                    value *= weights[0]
+                    for m in range(1, candidates):
+                        value += weights[m] * blends[m, y, x, c]
                 mean[y, x, c] = value
 
 
-@parallel_kernel(lambda frames, *_: frames.shape[1], grain=8)
-def agreeing(start: int, stop: int, frames: Floats, base: int, limit: np.float32, agree: Floats) -> None:
-    """1 in ``agree`` (h, w) where no frame ``(n, h, w, c)`` differs from number ``base`` by more than the limit."""
-    count, _, width, channels = frames.shape
+@parallel_kernel(lambda first, *_: first.shape[0], grain=8)
+def agreeing(start: int, stop: int, first: Floats, second: Floats, limit: np.float32, agree: Floats) -> None:
+    """Write 0 to ``agree`` (h, w) where two frames ``(h, w, c)`` differ by more than the limit."""
+    _, width, channels = first.shape
     for y in range(start, stop):
         for x in range(width):
             worst = np.float32(0.0)
-            for k in range(count):
-                for c in range(channels):
-                    worst = max(worst, abs(frames[k, y, x, c] - frames[base, y, x, c]))
-            agree[y, x] = np.float32(1.0) if worst <= limit else np.float32(0.0)
+            for c in range(channels):
+                worst = max(worst, abs(first[y, x, c] - second[y, x, c]))
+            if worst > limit:
+                agree[y, x] = np.float32(0.0)

@@ -212,7 +212,7 @@ class Scene:
                 if far is not None:
                     guesses.append(far)
         spatial, sd = self.alone(k)
-        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd)
+        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd, kriged=level > 0)
         # Deep holes have a variance of their own that says what is not seen inside.
         share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
         share = np.where(covered, np.float32(_BESIDE), share)

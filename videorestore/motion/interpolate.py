@@ -8,6 +8,7 @@ all frames agree without any motion the pixel stands still.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import cv2
 import numpy as np
@@ -27,6 +28,8 @@ _PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
+_ENOUGH = 200_000  # pixels in which motion is sought, at least: larger frames are reduced by a whole number
+_MOST = 3  # of them, along an axis
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
@@ -46,16 +49,45 @@ class Interpolated:
     sd: Floats
 
 
+class _Reduced:
+    """Frames ``(n, h, w, c)`` by means over squares of a side; the last few are held."""
+
+    def __init__(self, frames: Any, size: int) -> None:
+        count, height, width, channels = frames.shape
+        self.shape: tuple[int, ...] = (count, -(-height // size), -(-width // size), channels)
+        self._frames, self._size = frames, size
+        self._held: dict[int, Floats] = {}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: int) -> Floats:
+        if index not in self._held:
+            self._held = {k: v for k, v in self._held.items() if abs(k - index) <= 2 * REACH}
+            self._held[index] = _reduced(self._frames[index], self._size)
+        return self._held[index]
+
+
 @dataclass(slots=True)
 class _Window:
-    """What is computed once for all targets."""
+    """What is computed once for all targets; ``frames`` are an array, or anything that can be cut like one."""
 
-    frames: Floats
+    frames: Any
     times: NDArray[np.float64]
     cache: FlowCache
     curved: bool
+    size: int
+    """Pixels of a frame, along an axis, to one of those in which motion is sought."""
     splines: dict[int, Floats] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
+    held: dict[int, Floats] = field(default_factory=dict)
+
+    def frame(self, index: int) -> Floats:
+        """A frame ``(h, w, c)``; the last few are held."""
+        if index not in self.held:
+            self.held = {k: v for k, v in self.held.items() if abs(k - index) <= REACH}
+            self.held[index] = np.asarray(self.frames[index], np.float32)
+        return self.held[index]
 
     def space(self, name: str, *shape: int) -> Floats:
         """An array for one frame after the other: fresh memory costs more than what is written to it."""
@@ -66,7 +98,7 @@ class _Window:
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
             self.splines = {k: v for k, v in self.splines.items() if abs(k - index) <= 1}
-            self.splines[index] = spline_coefficients(self.frames[index])
+            self.splines[index] = spline_coefficients(self.frame(index))
         return self.splines[index]
 
 
@@ -99,35 +131,57 @@ def interpolate(
     Interpolated
         A target depends on the `REACH` frames before and after it, and on no others.
     """
-    at = np.asarray(times, dtype=np.float64)
-    wanted = np.asarray(targets, dtype=np.float64)
-    _check(frames, at, wanted, quality)
-    fast = quality == "fast"
-    flows = cache
-    if flows is None:
-        thorough = None if fast else _alone(at)
-        flows = FlowCache(frames, seeded=not fast, fine=_FINE[quality], thorough=thorough)
-    window = _Window(frames=np.asarray(frames, dtype=np.float32), times=at, cache=flows, curved=not fast)
-    made = np.empty((len(wanted), *frames.shape[1:]), np.float32)
-    sd = np.empty_like(made)
-    for number in np.argsort(wanted, kind="stable"):
-        _frame(window, float(wanted[number]), made[number], sd[number])
+    return Maker(frames, times, quality=quality, cache=cache).at(targets)
+
+
+class Maker:
+    """New frames that are asked for in several portions, best in order of time: what is known of the frames is kept.
+
+    Parameters as in `interpolate`; frames may be anything that can be cut like an array.
+    """
+
+    def __init__(
+        self,
+        frames: Any,
+        times: NDArray[np.float64],
+        *,
+        quality: str = "default",
+        cache: FlowCache | None = None,
+    ) -> None:
+        at = np.asarray(times, dtype=np.float64)
+        _check(frames, at, quality)
+        fast = quality == "fast"
+        self._moves_on = cache is None
+        size = 1
         if cache is None:
-            # Targets come in order of time: flows that lie behind are not needed again.
-            window.cache.drop_before(int(np.searchsorted(at, wanted[number])) - REACH)
-    return Interpolated(frames=made, sd=sd)
+            size = 1 if quality == "best" else _reduction(*frames.shape[1:3])
+            seen = frames if size == 1 else _Reduced(frames, size)
+            fine = _FINE[quality] if size == 1 else not fast
+            cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=None if fast else _alone(at))
+        self._window = _Window(frames=frames, times=at, cache=cache, curved=not fast, size=size)
+
+    def at(self, targets: NDArray[np.float64]) -> Interpolated:
+        """See `interpolate`."""
+        window, wanted = self._window, np.asarray(targets, dtype=np.float64)
+        if not np.isfinite(wanted).all():
+            raise InputError("times must be finite; give numbers.")
+        made = np.empty((len(wanted), *window.frames.shape[1:]), np.float32)
+        sd = np.empty((*made.shape[:3], 1), np.float32)
+        for number in np.argsort(wanted, kind="stable"):
+            _frame(window, float(wanted[number]), made[number], sd[number])
+            if self._moves_on:
+                window.cache.drop_before(int(np.searchsorted(window.times, wanted[number])) - REACH)
+        return Interpolated(frames=made, sd=np.broadcast_to(sd, made.shape))
 
 
-def _check(
-    frames: NDArray[np.generic], times: NDArray[np.float64], targets: NDArray[np.float64], quality: str
-) -> None:
-    if frames.ndim != 4 or 0 in frames.shape:
+def _check(frames: Any, times: NDArray[np.float64], quality: str) -> None:
+    if len(frames.shape) != 4 or 0 in frames.shape:
         raise InputError(
             f"frames must have shape (n, h, w, c) without a zero, got {frames.shape}; reshape them."
         )
     if times.shape != (len(frames),):
         raise InputError(f"times must have shape ({len(frames)},), got {times.shape}; give one per frame.")
-    if not np.isfinite(times).all() or not np.isfinite(targets).all() or (np.diff(times) <= 0).any():
+    if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise InputError(
             "times must be finite and rise from frame to frame; sort the frames and drop repeats."
         )
@@ -136,26 +190,26 @@ def _check(
 
 
 def _frame(window: _Window, target: float, mean: Floats, sd: Floats) -> None:
-    """Write one frame and its sd, each ``(h, w, c)``."""
-    times, frames = window.times, window.frames
+    """Write one frame ``(h, w, c)`` and its sd ``(h, w, 1)``."""
+    times = window.times
     after = int(np.searchsorted(times, target))
     if after < len(times) and times[after] == target:
-        mean[...], sd[...] = frames[after], 0.0
+        mean[...], sd[...] = window.frame(after), 0.0
     elif after == 0 or after == len(times):
         end = 0 if after == 0 else after - 1
-        mean[...], sd[...] = frames[end], _repeated(window, end, target)
+        mean[...], sd[...] = window.frame(end), _repeated(window, end, target)
     else:
         _between(window, after - 1, target, mean, sd)
 
 
 def _repeated(window: _Window, end: int, target: float) -> Floats:
     """Sd ``(h, w, 1)`` of the first or last frame beyond the ends: it grows with the steps away, as differences between frames do."""
-    frames, times = window.frames, window.times
-    if len(frames) == 1:
-        return np.full((*frames.shape[1:3], 1), 255.0 / np.sqrt(12.0), np.float32)
+    times = window.times
+    if len(times) == 1:
+        return np.full((*window.frames.shape[1:3], 1), 255.0 / np.sqrt(12.0), np.float32)
     inner = 1 if end == 0 else end - 1
     steps = abs(target - times[end]) / abs(times[inner] - times[end])
-    change = np.square(frames[end] - frames[inner]).mean(axis=2)
+    change = np.square(window.frame(end) - window.frame(inner)).mean(axis=2)
     around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
         np.sqrt(steps)
     )
@@ -164,15 +218,16 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
 
 def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floats) -> None:
     after = before + 1
-    times, frames = window.times, window.frames
+    times = window.times
+    frames = window.frame(before), window.frame(after)
     share = (target - times[before]) / (times[after] - times[before])
     sides = (
         track(window.cache, times, before, after, target, curved=window.curved),
         track(window.cache, times, after, before, target, curved=window.curved),
     )
-    shape = frames.shape[1:]
-    away, carried = window.space("away", 2, *shape[:2], 2), window.space("carried", 2, *shape[:2], 6)
-    weight = window.space("weight", 2, *shape[:2])
+    shape, small = frames[0].shape, window.cache.frames.shape[1:3]
+    away, carried = window.space("away", 2, *small, 2), window.space("carried", 2, *small, 6)
+    weight = window.space("weight", 2, *small)
     sure = [side.flow.sure() for side in sides]
     passing = False
     for k, side in enumerate(sides):
@@ -185,42 +240,72 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
         if apart(side.flow.vectors, around) > _APART:
             favour(side.flow.vectors, around, sure[k], weight[k])
             passing = True
-    sums, support = window.space("sums", 2, *shape[:2], 6), window.space("support", 3, *shape[:2])
+    sums, support = window.space("sums", 2, *small, 6), window.space("support", 3, *small)
     splat(away, carried, weight, out=(sums, support[:2]))
     support[2] = support[0] + support[1]
-    paths = window.space("paths", 3, *shape[:2], 6)
+    paths = window.space("paths", 3, *small, 6)
     fill(sums[0], support[0], paths[0])
     fill(sums[1], support[1], paths[1])
     fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
     support[2] *= np.float32(0.5)
+    wide, support = (paths, support) if window.size == 1 else _enlarged(window, paths, support)
     blends = window.space("blends", 3, *shape)
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
     still = _standing(window, before)
     if passing:
-        still *= ~_passed(paths[2], support[2])
+        still *= ~_passed(wide[2], support[2])
     look(
-        frames[before : before + 2], still, window.spline(before), window.spline(after), *flows, *sure, paths,
-        np.float32(share), blends, gaps, costs,
+        *frames, still, window.spline(before), window.spline(after), *flows, *sure,
+        window.size, wide, np.float32(share), blends, gaps, costs,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     evidence = window.space("evidence", 3, *shape[:2])
-    fuse(costs, support, paths, blends, gaps, mean, evidence)
+    fuse(costs, support, window.size, paths, blends, gaps, mean, evidence)
     known = Evidence(
-        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(frames[before], frames[after]),
+        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(*frames),
         flicker=_flicker(window, before, share),
     )  # fmt: skip
     sd[...] = deviation(mean, known)[..., None]
 
 
+def _reduction(height: int, width: int) -> int:
+    """Pixels along an axis to one of those in which motion is sought."""
+    return int(np.clip(np.sqrt(height * width / _ENOUGH), 1, _MOST))
+
+
+def _reduced(frame: NDArray[np.generic], size: int) -> Floats:
+    """A frame ``(h, w, c)`` by means over squares of a side; at the border the last pixels count as often as is needed."""
+    height, width, channels = frame.shape
+    pixels = np.pad(
+        np.asarray(frame, np.float32), ((0, -height % size), (0, -width % size), (0, 0)), mode="edge"
+    )
+    rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
+    means = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
+    return np.asarray(means, np.float32).reshape(rows, columns, channels)
+
+
+def _enlarged(window: _Window, paths: Floats, support: Floats) -> tuple[Floats, Floats]:
+    """Ways ``(m, h, w, 4)`` of paths ``(m, rows, columns, 6)``, and their support, at the size of the frames."""
+    count, rows, columns = support.shape
+    height, width = window.frames.shape[1:3]
+    whole = rows * window.size, columns * window.size
+    ways, heavier = window.space("ways", count, *whole, 4), window.space("heavier", count, *whole)
+    for k in range(count):
+        cv2.resize(paths[k, ..., :4] * np.float32(window.size), whole[::-1], dst=ways[k])
+        cv2.resize(support[k], whole[::-1], dst=heavier[k])
+    return np.ascontiguousarray(ways[:, :height, :width]), np.ascontiguousarray(heavier[:, :height, :width])
+
+
 def _flicker(window: _Window, before: int, share: float) -> float:
     """Sd of the brightness of a frame between two others, as far as the four frames around tell."""
     low, high = before - 1, before + 3
-    if not window.curved or low < 0 or high > len(window.frames):
+    if not window.curved or low < 0 or high > len(window.times):
         return 0.0
     ways = (before, low), (before, before + 1), (before + 1, before + 2)
     first, middle, last = (window.cache.flow(*way).vectors for way in ways)
-    variance = flickering(window.frames[low:high], (first, middle, last), window.times[low:high])
+    seen = [window.cache.frames[k] if window.size > 1 else window.frame(k) for k in range(low, high)]
+    variance = flickering(seen, (first, middle, last), window.times[low:high])
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
 
@@ -229,12 +314,17 @@ def _standing(window: _Window, before: int) -> Floats:
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
-    low, high = max(before - 1, 0), min(before + 3, len(window.frames))
+    low, high = before - 1, before + 3
+    here = window.frame(before)
+    agree = np.ones(here.shape[:2], np.float32)
+    agreeing(here, window.frame(before + 1), np.float32(_STILL), agree)
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
-    agree = _agreement(window.frames[before : before + 2], 0, 6.5)
-    if high - low == 4 and _even(window.times[low:high]):
-        agree = np.maximum(agree, _agreement(window.frames[low:high], before - low, 3.5))
-    return agree
+    two = _mostly(agree, 6.5)
+    if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
+        return two
+    for other in (low, high - 1):
+        agreeing(here, window.frame(other), np.float32(_STILL), agree)
+    return np.maximum(two, _mostly(agree, 3.5))
 
 
 def _passed(paths: Floats, support: Floats) -> NDArray[np.bool_]:
@@ -257,9 +347,6 @@ def _alone(times: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(steps >= _LONG * np.minimum(around[:-2], around[2:]))
 
 
-def _agreement(frames: Floats, base: int, most: float) -> Floats:
-    """1 at ``(h, w)`` where the frames agree with number ``base``, and so they do at ``most`` of 3 x 3 pixels."""
-    agree = np.empty(frames.shape[1:3], np.float32)
-    agreeing(frames, base, np.float32(_STILL), agree)
-    agree *= cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0 >= most
-    return agree
+def _mostly(agree: Floats, most: float) -> Floats:
+    """1 at ``(h, w)`` where it is 1, and so it is at ``most`` of 3 x 3 pixels."""
+    return np.asarray(agree * (cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0 >= most))

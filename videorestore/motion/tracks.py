@@ -9,6 +9,7 @@ than the errors of the flow can explain is shrunk towards straight motion.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -213,8 +214,10 @@ def shaking(whole: Floats, miss: Floats, flows: tuple[Flow, Flow], times: NDArra
     return jitter(both, turn, times)
 
 
-def flickering(frames: Floats, flows: tuple[Floats, Floats, Floats], times: NDArray[np.float64]) -> float:
-    """Variance, in square levels, by which four frames ``(4, h, w, c)`` at ``times`` (4,) change their brightness anew.
+def flickering(
+    frames: Sequence[Floats], flows: tuple[Floats, Floats, Floats], times: NDArray[np.float64]
+) -> float:
+    """Variance, in square levels, by which four frames ``(h, w, c)`` at ``times`` (4,) change their brightness anew.
 
     The counterpart of `shaking` for the brightness of whole frames: old film and exposure that hunts. ``flows``, each
     ``(h, w, 2)``, lead from the second frame to the first and to the third, and from the third to the fourth.

@@ -84,6 +84,7 @@ def assemble(
         shots=scan.shots,
         models=choice.models,
         divergences=choice.divergences,
+        grains=tuple(n.sd if n.trustworthy else 0.0 for n in scan.noises),
         times=scan.index.times,
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
         losses=decoding_losses(scan),

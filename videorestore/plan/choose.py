@@ -1,5 +1,7 @@
-"""``--model auto``: who makes new frames and pixels is tried on hidden ones, shot by shot; noise is removed by both models
-together where the curve has something to say."""
+"""``--model auto``: whether the curve is worth asking beside motion, shot by shot: by hidden frames, or by the noise.
+
+Where it is asked, both are weighed in every place; nothing here decides between them.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine
+from videorestore.make.engines import Clock, CurveEngine, MotionEngine, NewFrames
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
-from videorestore.plan.risk import FEWEST, Say, say_of_curve
-from videorestore.plan.scan import Scan, chosen, read_some, shrink
-from videorestore.request import Common
+from videorestore.plan.risk import FEWEST, WORTH, Say, say_of_curve
+from videorestore.plan.scan import Scan, chosen, read_some
+from videorestore.request import Common, Quality
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
 
@@ -32,18 +34,15 @@ HIDE_EVERY = 4
 NOISY_FRAMES, NOISY_SIDE = 40, 96
 """Frames from the middle of a shot, and pixels of a side from the middle of these, on which the noise is removed for trial."""
 
-CLOSER_LEAD = 1.5
-"""By how many dB the curve must lead on hidden frames to make the frames between all frames: these have neighbours at
-half the distance, from which motion gains more than the curve does."""
+WORTH_BETWEEN = 0.1
+"""Share of motion's error that the curve must take away on hidden frames to be asked for frames between all frames: these
+have neighbours at half the distance, from which motion gains more, and there asking is most of the work."""
 
 FAR = 2.0
-"""By this factor the bound of the curve must exceed the squared error of motion for half of the trial to be enough."""
+"""By this factor the bound of the curve must exceed the squared error of motion not to be fitted at all."""
 
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
-
-BLOCK_FRAMES, BLOCK_SIDE = 17, 128
-"""Frames, and their longest side, from which blocks are hidden."""
 
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
@@ -51,10 +50,10 @@ SHORTEST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What the models reached on hidden frames of one shot; sums, so that shots can be added up.
+    """What motion, the curve, and both ("mixed") reached on hidden frames of one shot; sums, so that shots can be added up.
 
-    ``bounded`` says that the curve's error is the least it could have reached: it had lost before it was tried, and
-    ``inside`` does not know it.
+    ``bounded`` says that the curve's error is the least it could have reached: it was not tried, and ``inside`` does not
+    know it.
     """
 
     hidden: int
@@ -63,13 +62,14 @@ class Trial:
     inside: Mapping[str, float]
     values: int
 
+    def model(self, worth: float) -> str:
+        """Both, where they leave so much less of motion's squared error, else motion alone."""
+        both = self.squares.get("mixed", np.inf)
+        return "mixed" if both < (1 - worth) * self.squares["motion"] else "motion"
+
     def psnr(self, model: str) -> float:
         """PSNR in dB over all hidden values."""
-        return 10 * float(np.log10(255.0**2 / max(self.squares[model] / self.values, 1e-4)))
-
-    def coverage(self, model: str) -> float:
-        """Share of hidden values within 1.96 sd."""
-        return self.inside[model] / self.values
+        return psnr(self.squares[model] / self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,27 +110,24 @@ def choose(
     """
     bad = found.void | avoid
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
+    lengths = [len(g) for g in good]
     fixed: str | None = None if options.model == "auto" else options.model
-    total = sum(len(g) for g in good)
-    if fixed == "curve" and total < FEWEST:
-        raise InputError(f"a curve needs at least {FEWEST} good frames, got {total}; use --model auto.")
-    engines = _engines(options)
-    tested = _tested([len(g) for g in good], 1 if fixed else TRIAL_SHOTS)
+    if fixed == "curve" and sum(lengths) < FEWEST:
+        raise InputError(
+            f"a curve needs at least {FEWEST} good frames, got {sum(lengths)}; use --model auto."
+        )
+    # Around a hole there are pixels of the same frame and moment, beside which a curve has nothing to say.
+    tested = [] if job == "inpaint" else _tested(lengths, 1 if fixed else TRIAL_SHOTS)
     # Where noise is removed, hidden frames would favour whoever smooths more.
     asked = [k for k in tested if job != "denoise" or noises[k].sd <= 0]
     noisy = [] if fixed else [k for k in tested if k not in asked]
     trials, says = _tried(source, found, options, good, asked, noisy, noises, progress)
-    lead = CLOSER_LEAD * between
-    picks = {k: fixed or better(t, lead) for k, t in trials.items()}
-    picks |= {k: say.model for k, say in says.items()}
-    for k in [k for k in tested if job == "inpaint" and not fixed and picks[k] == "curve"]:
-        # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
-        progress("trying the models on hidden blocks", 0, 1)
-        frames = hidden_frames(source, found, good[k])[0]
-        picks[k] = better_inside(np.nan_to_num(frames, nan=128.0), engines)
-    lengths = [len(g) for g in good]
+    worth = WORTH_BETWEEN if between else WORTH
+    picks = {k: fixed or t.model(worth) for k, t in trials.items()} | {
+        k: say.model for k, say in says.items()
+    }
     models = _fixed(fixed, lengths) if fixed else _models(picks, set(says), lengths)
-    test = summary_of(trials, picks, list(engines)) if trials else {}
+    test = summary_of(trials, picks) if trials else {}
     if says:
         test["curve_denoise_gain"] = round(float(np.mean([say.gain for say in says.values()])), 4)
     divergences = tuple(says[k].divergence if k in says else None for k in range(len(found.shots)))
@@ -140,12 +137,6 @@ def choose(
 def _fixed(model: str, lengths: list[int]) -> tuple[str, ...]:
     """The model that was asked for, but motion in shots that are too short for a curve."""
     return tuple("motion" if model == "curve" and length < FEWEST else model for length in lengths)
-
-
-def _engines(options: Common) -> dict[str, Engine]:
-    """The models that are tried."""
-    every: dict[str, Engine] = {"curve": CurveEngine(plain=True), "motion": MotionEngine(options.quality)}
-    return every if options.model == "auto" else {options.model: every[options.model]}
 
 
 def _tried(
@@ -159,12 +150,17 @@ def _tried(
     progress: Progress,
 ) -> tuple[dict[int, Trial], dict[int, Say]]:
     """Shots ``asked`` on hidden frames, ``noisy`` ones on their noise; all at once where others help."""
-    engines = _engines(options)
 
     def experiments() -> Iterator[tuple[Any, ...]]:
         for step, k in enumerate(asked):
             progress("trying the models on hidden frames", step, len(asked))
-            yield score_hidden, *hidden_frames(source, found, good[k]), engines, noises[k]
+            yield (
+                score_hidden,
+                *hidden_frames(source, found, good[k]),
+                noises[k],
+                options.model,
+                options.quality,
+            )
         for step, k in enumerate(noisy):
             progress("trying the models on the noise", step, len(noisy))
             yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
@@ -210,34 +206,34 @@ def _inmost(good: list[int], count: int) -> list[int]:
     return good[low : low + count]
 
 
-def better(trial: Trial, lead: float) -> str:
-    """The model to take, given by how many dB the curve must lead on hidden frames."""
-    return "curve" if trial.psnr("curve") > trial.psnr("motion") + lead else "motion"
-
-
-def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str], names: list[str]) -> dict[str, Any]:
-    """The self-test of all shots together, by the models that were picked for them."""
+def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str]) -> dict[str, Any]:
+    """The self-test of all shots together, by what was picked for them."""
+    values = sum(t.values for t in trials.values())
+    squares = sum(t.squares[picks[k]] for k, t in trials.items())
+    inside = sum(t.inside[picks[k]] for k, t in trials.items())
     total = Trial(
         hidden=sum(t.hidden for t in trials.values()),
-        squares={m: sum(t.squares[m] for t in trials.values()) for m in [*names, "linear"]},
+        squares={
+            m: sum(t.squares.get(m, np.inf) for t in trials.values()) for m in ("curve", "motion", "linear")
+        },
         inside={},
-        values=sum(t.values for t in trials.values()),
+        values=values,
     )
-    summary: dict[str, Any] = {"hidden": total.hidden}
-    # A curve that was chosen by the noise may never have been tried on hidden frames.
-    tried = {k: t for k, t in trials.items() if picks[k] in t.inside}
-    if tried:
-        values = sum(t.values for t in tried.values())
-        squares = sum(t.squares[picks[k]] for k, t in tried.items())
-        inside = sum(t.inside[picks[k]] for k, t in tried.items())
-        summary["psnr"] = round(10 * float(np.log10(255.0**2 / max(squares / values, 1e-4))), 2)
-        summary["coverage95"] = round(inside / values, 4)
-    for name in names:
+    summary: dict[str, Any] = {
+        "hidden": total.hidden,
+        "psnr": round(psnr(squares / values), 2),
+        "coverage95": round(inside / values, 4),
+    }
+    for name in [name for name in total.squares if np.isfinite(total.squares[name])]:
         summary[f"{name}_psnr"] = round(total.psnr(name), 2)
     if any(t.bounded for t in trials.values()):
         summary["curve_psnr_is_bound"] = True
-    summary["linear_psnr"] = round(total.psnr("linear"), 2)
     return summary
+
+
+def psnr(error: float) -> float:
+    """In dB, of a mean squared error."""
+    return 10 * float(np.log10(255.0**2 / max(error, 1e-4)))
 
 
 def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
@@ -247,77 +243,48 @@ def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatAr
     return frames, np.array([float(found.index.times[i]) for i in numbers])
 
 
-def better_inside(frames: FloatArray, engines: Mapping[str, Engine]) -> str:
-    """The model that regenerates hidden blocks of some frames better.
-
-    Parameters
-    ----------
-    frames : (n, h, w, c) float32
-        Without NaN.
-    engines : mapping of Engine
-        The first of equals is taken.
-    """
-    part = np.stack([shrink(frame, BLOCK_SIDE) for frame in frames[:BLOCK_FRAMES]])
-    count, height, width = part.shape[:3]
-    side = max(2, min(height, width) // 6)
-    rng = np.random.default_rng(0)
-    masks = np.zeros((count, height, width), np.bool_)
-    for k in range(1, count - 1, 3):
-        for _ in range(3):
-            y, x = int(rng.integers(0, height - side + 1)), int(rng.integers(0, width - side + 1))
-            masks[k, y : y + side, x : x + side] = True
-    errors = {
-        name: float(np.mean(np.square(engine.inpaint(part, masks, 0, count)[0] - part)[masks]))
-        for name, engine in engines.items()
-    }
-    return min(errors, key=lambda name: errors[name])
-
-
-def score_hidden(frames: FloatArray, clock: Clock, engines: Mapping[str, Engine], noise: Noise) -> Trial:
-    """Hide every fourth of these frames and let the models make it.
+def score_hidden(
+    frames: FloatArray, clock: Clock, noise: Noise, model: str = "auto", quality: Quality = "default"
+) -> Trial:
+    """Hide every fourth of these frames and let one of the models make it, or ("auto") both.
 
     A hidden frame carries noise that nobody can predict, so the noise is part of the interval.
-    A curve whose bound (see `mixture_error`) is above the error of the motion model is not fitted at all. Where it is
-    far above on every second of the hidden frames, the others are not asked.
+    A curve whose bound (see `mixture_error`) is far above the error of motion is not fitted.
     """
     hidden = np.arange(2, len(frames) - 2, HIDE_EVERY)
     kept = np.setdiff1d(np.arange(len(frames)), hidden)
-    base = np.nan_to_num(frames[kept], nan=128.0)
-
-    def reached(engine: Engine, asked: Indices) -> tuple[float, float]:
-        made = engine.interpolate(base, clock[kept], clock[asked])
-        error = np.abs(made.frames - np.nan_to_num(frames[asked], nan=128.0))
-        close = error <= 1.96 * np.sqrt(made.sd * made.sd + noise.sd**2) + 0.5
-        return float(np.sum(error * error, dtype=np.float64)), float(np.sum(close))
-
-    def bound(asked: Indices) -> float:
-        return mixture_error(base, np.nan_to_num(frames[asked], nan=128.0), kept, asked)
-
+    frames = np.nan_to_num(frames, nan=128.0)
+    base, truth = frames[kept], frames[hidden]
     squares: dict[str, float] = {}
     inside: dict[str, float] = {}
+
+    def reached(name: str, made: NewFrames) -> NewFrames:
+        error = np.abs(made.frames - truth)
+        squares[name] = float(np.sum(error * error, dtype=np.float64))
+        close = error <= 1.96 * np.sqrt(made.sd * made.sd + noise.sd**2) + 0.5
+        inside[name] = float(np.sum(close))
+        return made
+
     bounded = False
-    if "motion" in engines:
-        squares["motion"], inside["motion"] = reached(engines["motion"], hidden[::2])
-        if "curve" in engines and (least := bound(hidden[::2])) >= FAR * squares["motion"]:
-            hidden, bounded = hidden[::2], True
+    if model != "curve":
+        moved = reached("motion", MotionEngine(quality).interpolate(base, clock[kept], clock[hidden]))
+    if model == "auto":
+        least = mixture_error(base, truth, kept, hidden)
+        bounded = least >= FAR * squares["motion"] or _different(base) < FEWEST
+        if bounded:
             squares["curve"] = least
-        elif len(hidden) > 1:
-            more, close = reached(engines["motion"], hidden[1::2])
-            squares["motion"], inside["motion"] = squares["motion"] + more, inside["motion"] + close
-    if "curve" in engines and not bounded:
-        if "motion" in engines:
-            least = bound(hidden)
-            if _different(base) < FEWEST:
-                least = max(least, squares["motion"])
-            if least >= squares["motion"]:
-                squares["curve"], bounded = least, True
-        if not bounded:
-            squares["curve"], inside["curve"] = reached(engines["curve"], hidden)
+    if model != "motion" and not bounded:
+        grain = noise.sd if noise.trustworthy else 0.0
+        drawn = reached("curve", CurveEngine(grain).interpolate(base, clock[kept], clock[hidden]))
+        if model == "auto":
+            from videorestore.curve.fill import weigh
+
+            both = weigh(moved.frames, moved.sd, drawn.frames, np.square(drawn.sd))
+            reached("mixed", NewFrames(frames=both[0], sd=both[1]))
     before, after = frames[hidden - 1], frames[hidden + 1]
     share = ((clock[hidden] - clock[hidden - 1]) / (clock[hidden + 1] - clock[hidden - 1])).astype(np.float32)
     blend = before + share[:, None, None, None] * (after - before)
-    truth = np.nan_to_num(frames[hidden], nan=128.0)
-    squares["linear"] = float(np.sum(np.square(np.nan_to_num(blend, nan=128.0) - truth), dtype=np.float64))
+    squares["linear"] = float(np.sum(np.square(blend - truth), dtype=np.float64))
     return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
 
 

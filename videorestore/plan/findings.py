@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.make.engines import CurveEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
@@ -143,7 +142,7 @@ def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, 
     if (frames == frames[0]).all():
         return None  # a still picture has no curve
     clock = np.array([float(seen.index.times[i]) for i in numbers])
-    trial = score_hidden(frames, clock, {"curve": CurveEngine(plain=True)}, seen.noise)
+    trial = score_hidden(frames, clock, seen.noise, "curve")
     progress("does the clip lie on a curve", 1, 1)
     error = max(trial.squares["curve"] / trial.values - seen.noise.sd**2, 0.0)
     change = max(float(frames.var(axis=0).mean()) - seen.noise.sd**2, 1e-6)

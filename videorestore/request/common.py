@@ -70,7 +70,7 @@ class Common(Reading):
         "auto",
         words("auto", "curve", "motion"),
         "curve: one electroGP over the clip, pixels stay in place; motion: along motion-compensated tracks; "
-        "auto (default) tries both on frames that it hides from itself",
+        "auto (default) weighs both in every place, where the curve is worth asking",
         group="model",
     )
     quality: Quality = option(

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 
 from videorestore.clip import FloatArray
 
@@ -118,6 +117,8 @@ class Pair:
 
 def _around(values: NDArray[np.floating], side: int, frames: int) -> FloatArray:
     """Mean ``(n, h, w, 1)`` over the channels and a smooth window."""
+    from scipy.ndimage import uniform_filter1d
+
     flat = values.mean(axis=-1, dtype=np.float32)
     for picture in flat:
         for _ in range(2):
