@@ -6,16 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from videorestore.detect.fields import (
-    WAYS,
-    Fields,
-    Verdict,
-    comb_energy,
-    directions,
-    judge_shot,
-    judge_shots,
-    rhythm,
-)
+from videorestore.detect.combs import comb_energy, directions
+from videorestore.detect.fields import WAYS, Fields, Verdict, judge_shot, judge_shots, rhythm
 
 HEIGHT, WIDTH = 96, 128
 
@@ -71,8 +63,16 @@ def test_the_rhythm_is_found_again_behind_dense_edits() -> None:
     frames, phases = stored(scene(80), 5, 60), [k % 5 for k in range(60)]
     gone = {6, 11, 15, 20, 27, 33, 38, 44, 49, 53}
     kept = [k for k in range(60) if k not in gone]
-    found = rhythm(directions([frames[k] for k in kept]), WAYS[5])
+    found, edits = rhythm(directions([frames[k] for k in kept]), WAYS[5])
     assert list(found) == [phases[k] for k in kept]
+    assert edits == tuple(n for n in range(1, len(kept)) if kept[n] != kept[n - 1] + 1)
+
+
+def test_an_edit_that_keeps_the_rhythm_is_seen() -> None:
+    frames = stored(scene(80), 5, 60)
+    kept = [*range(33), *range(38, 60)]
+    found, edits = rhythm(directions([frames[k] for k in kept]), WAYS[5])
+    assert list(found) == [k % 5 for k in kept] and edits == (33,)
 
 
 def test_what_rests_cannot_be_told() -> None:
@@ -141,11 +141,15 @@ def test_the_clip_is_what_most_of_it_is() -> None:
 def test_comb_energy_is_that_of_the_woven_frames() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.uniform(0, 255, (2, 32, 16)).astype(np.float32)
-    energy = np.zeros((2, 1, 3), np.float32)
+    energy = np.zeros((2, 1, 6), np.float32)
     comb_energy(first, second, np.array([0]), energy)
-    woven = first, weave(second, first), weave(first, second)
+    woven = first, weave(second, first), weave(first, second), second
     for k, frame in enumerate(woven):
         sums = frame[:-4] + frame[4:] + 4 * frame[2:-2] - 3 * (frame[1:-3] + frame[3:-1])
         wanted = np.square(sums / 6)
         assert energy[0, 0, k] == pytest.approx(wanted[:14].mean(), rel=1e-4)
         assert energy[1, 0, k] == pytest.approx(wanted[14:].mean(), rel=1e-4)
+    for parity in (0, 1):
+        wanted = np.square(first - second)[2:-2]
+        assert energy[0, 0, 4 + parity] == pytest.approx(wanted[:14][parity::2].mean(), rel=1e-4)
+        assert energy[1, 0, 4 + parity] == pytest.approx(wanted[14:][parity::2].mean(), rel=1e-4)
