@@ -8,6 +8,7 @@ import pytest
 
 from videorestore.detect.combs import comb_energy, directions
 from videorestore.detect.fields import WAYS, Fields, Verdict, judge_shot, judge_shots, rhythm
+from videorestore.fields.film import pictures
 
 HEIGHT, WIDTH = 96, 128
 
@@ -59,13 +60,22 @@ def test_a_broken_rhythm_is_still_pulldown() -> None:
     assert (found.kind, found.pulldown) == ("telecined", "3:2")
 
 
-def test_the_rhythm_is_found_again_behind_dense_edits() -> None:
-    frames, phases = stored(scene(80), 5, 60), [k % 5 for k in range(60)]
+def shown(way: int, number: int) -> tuple[int, int]:
+    """Pictures that the top and the bottom field of a frame show."""
+    turn, phase = divmod(number, WAYS[way].period)
+    return WAYS[way].tops[phase] + turn * WAYS[way].step, WAYS[way].bottoms[phase] + turn * WAYS[way].step
+
+
+@pytest.mark.parametrize("way", [5, 6])
+def test_all_pictures_between_dense_edits_are_found(way: int) -> None:
+    frames = stored(scene(80), way, 60)
     gone = {6, 11, 15, 20, 27, 33, 38, 44, 49, 53}
     kept = [k for k in range(60) if k not in gone]
-    found, edits = rhythm(directions([frames[k] for k in kept]), WAYS[5])
-    assert list(found) == [phases[k] for k in kept]
-    assert edits == tuple(n for n in range(1, len(kept)) if kept[n] != kept[n - 1] + 1)
+    found = pictures(judge_shot(directions([frames[k] for k in kept])), 0)
+    tops, bottoms = zip(*(shown(way, k) for k in kept))
+    assert [(tops[p.top], bottoms[p.bottom]) for p in found] == [
+        (k, k) for k in sorted(set(tops) & set(bottoms))
+    ]
 
 
 def test_an_edit_that_keeps_the_rhythm_is_seen() -> None:
@@ -73,6 +83,14 @@ def test_an_edit_that_keeps_the_rhythm_is_seen() -> None:
     kept = [*range(33), *range(38, 60)]
     found, edits = rhythm(directions([frames[k] for k in kept]), WAYS[5])
     assert list(found) == [k % 5 for k in kept] and edits == (33,)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_doubled_lines_are_no_fields(first: int) -> None:
+    # What moves up and down by half a pair of lines combs like fields.
+    small = [scene(16, speed=1.0)[k][::2] for k in range(16)]
+    doubled = [np.roll(np.repeat(picture, 2, axis=0), first, axis=0) for picture in small]
+    assert judge_shot(directions(doubled)).kind in ("progressive", "unknown")
 
 
 def test_what_rests_cannot_be_told() -> None:

@@ -19,6 +19,10 @@ SEEN = 7
 NOTHING = np.array([0.0, 0.0, 0.0, 0.0, 1e6, 0.0, 1e6])
 """What is noted where nothing can be seen: sd without bounds."""
 
+PAIRED = 0.5
+"""Steps within pairs of lines over those between pairs, below which the lines are pairs; of fields and of pictures both are
+alike (0.9 to 1.1)."""
+
 BLOCK = 16
 """Lines and columns of the blocks that are compared: a codec's macroblock."""
 
@@ -106,10 +110,10 @@ def direction(first: Floats, second: Floats) -> Doubles:
     ndarray, shape (SEEN,)
         What each of the four weaves combs above their mean: mean over blocks, relative to their energy, with more weight
         on those that move; and the sd of that mean. Difference of the changes of even and odd lines over their sum, and its
-        sd. `NOTHING` where the frames are too small.
+        sd. `NOTHING` where the frames are too small or their lines come in pairs.
     """
     height, width = first.shape
-    if height < 2 * BLOCK or width < BLOCK or first.shape != second.shape:
+    if height < 2 * BLOCK or width < BLOCK or first.shape != second.shape or _in_pairs(first):
         return NOTHING
     count = min(COLUMNS, width // BLOCK)
     lefts = np.linspace(0, width - BLOCK, count).astype(np.int64)
@@ -122,6 +126,13 @@ def direction(first: Floats, second: Floats) -> Doubles:
     # Blocks that hardly move say little, however much they agree.
     few = np.sqrt(CLUSTER / moving)
     return np.array([*mean, np.hypot(scatter, FEW * few), *lean, np.hypot(spread, LEAN * few)])
+
+
+def _in_pairs(picture: Floats) -> bool:
+    """Whether lines are shown twice, as where a smaller picture was made larger: its two fields are one."""
+    steps = np.square(np.diff(picture[:, ::4], axis=0)).sum(axis=1, dtype=np.float64)
+    within, between = sorted((float(steps[0::2].sum()), float(steps[1::2].sum())))
+    return within < PAIRED * between
 
 
 def _over_blocks(values: Doubles, power: Doubles) -> tuple[Doubles, float, float]:
