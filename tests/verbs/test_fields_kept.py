@@ -39,6 +39,20 @@ def test_inpaint_leaves_all_but_the_mask() -> None:
     assert psnr(done.clip.frames[mask], clean[mask]) > 35
 
 
+def test_missing_values_and_frames_are_made_before_missing_lines() -> None:
+    pictures = scene(32)
+    lacking = interlaced(pictures, 0).astype(np.float32) / 255
+    lacking[7:9, 20:33, 30:47] = np.nan
+    done = vr.deinterlace(lacking, quality="fast", model="motion")
+    assert len(done.clip) == 32 and np.isfinite(done.clip.frames).all()
+    assert psnr(255 * done.clip.frames[4:-4], pictures[4:-4]) > 30
+    black = interlaced(pictures, 0)
+    black[8] = 0
+    options = {"denoise": "off", "mend": "off", "deflicker": "off", "quality": "fast"}
+    made = vr.restore(black, **options).record["frames"]
+    assert [k for k, f in enumerate(made) if f["origin"] == "filled"] == [16, 17]
+
+
 def test_boxes_of_frames_are_boxes_of_their_fields(tmp_path) -> None:
     damage = ((3, "dropout", (5, 4, 8, 1)), (4, "blotch", (5, 5, 8, 4)))
     top, bottom = (AcceptedMasks(damage=damage).of_field(parity, 64).damage for parity in (0, 1))

@@ -99,13 +99,16 @@ class Interlaced(Work):
         for output in outputs:
             if output.top is not None and output.bottom is not None:
                 frame = weave(frames[output.top], frames[output.bottom])
-                yield Made(frame=_timed(frame, output), origin="kept", source=output.anchor)
+                origins = (mended[output.top].origin, mended[output.bottom].origin)
+                changed: Origin = next((o for o in origins if o != "kept"), "kept")
+                yield Made(frame=_timed(frame, output), origin=changed, source=output.anchor)
                 continue
             frame, sd = next(made)
+            changed = "filled" if mended[output.anchor].origin == "filled" else "mended"
             own = int(output.top is None)
             damage = tuple(d for d in mended[output.anchor].damage if d[1][1] % 2 == own)
             yield Made(
-                frame=_timed(frame, output), origin="mended", source=output.anchor, sd_map=sd, damage=damage
+                frame=_timed(frame, output), origin=changed, source=output.anchor, sd_map=sd, damage=damage
             )
 
     def _mended(self, source: Source, piece: Piece) -> dict[int, Made]:
