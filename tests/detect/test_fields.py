@@ -78,6 +78,13 @@ def test_all_pictures_between_dense_edits_are_found(way: int) -> None:
     ]
 
 
+def test_pictures_shown_twice_now_and_then_are_no_pulldown() -> None:
+    # Silent film at 25 frames a second: every third picture comes again, and the fields are those of video.
+    pictures = scene(60, speed=2.5)[[k - (k + 1) // 3 for k in range(48)]]
+    frames = [weave(top, bottom) for top, bottom in zip(pictures[::2], pictures[1::2])]
+    assert judge_shot(directions(frames)).kind != "telecined"
+
+
 def test_an_edit_that_keeps_the_rhythm_is_seen() -> None:
     frames = stored(scene(80), 5, 60)
     kept = [*range(33), *range(38, 60)]

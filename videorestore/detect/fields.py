@@ -33,10 +33,14 @@ STRAY = 0.02
 ALIKE = 0.8
 """How much of an independent witness a frame is: its neighbours show the same motion."""
 
-BREAK, MANY = 0.12, 2
-"""Share of frames behind which an edit breaks the rhythm of a pulldown, and periods of it that are gone where many frames are.
-Of 2075 pictures of eight clips between ten edits each all but 2 come back, and 7 of the frames made mix two pictures, most
-of them single frames between two edits; with 0.02 it is 2 and 8, in noise of sd 8 45 instead of 29. Without edits all 976 come back."""
+BREAK, SPLICE = 0.005, 0.12
+"""Share of frames behind which an edit breaks the rhythm of a pulldown: to judge whether there is one, and to follow it where
+there surely is. Where many edits are thought likely, any pictures that are shown again and again pass for a rhythm that breaks
+all the time. Of 2075 pictures of eight clips between ten edits each all but 3 come back, and 8 of the frames made mix two
+pictures, most of them single frames between two edits; without edits all 976 come back."""
+
+MANY = 2
+"""Periods of the rhythm that are gone where an edit takes many frames."""
 
 REPEATED = 0.8
 """Quantile of what the fields differ by, that of repeated ones: under 3:2 pulldown they are two of five."""
@@ -191,20 +195,21 @@ def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
     return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
 
 
-def _steps(seen: Doubles, way: Way, growth: float) -> tuple[Doubles, NDArray[np.bool_]]:
-    """Log probability ``(n, period, period)`` of each phase after each, with what is seen of both frames; which are edits."""
+def _steps(seen: Doubles, way: Way, growth: float, edited: float) -> tuple[Doubles, NDArray[np.bool_]]:
+    """Log probability ``(n, period, period)`` of each phase after each, with what is seen of both frames; which are edits, of which
+    there is an ``edited`` share."""
     goes_on, cut = (
         _log_direction(seen, weaves, growth) + _log_lean(seen, changes, growth)
         for weaves, changes in (way.distances(), way.over_edits())
     )
     if way.period == 1:
         return goes_on[:, :, None], np.zeros((len(seen), 1, 1), np.bool_)
-    steps = np.log(BREAK / way.period / 2) + np.logaddexp.reduce(cut, axis=3)
+    steps = np.log(edited / way.period / 2) + np.logaddexp.reduce(cut, axis=3)
     edits = np.ones(steps.shape, np.bool_)
     here = np.arange(way.period)
     after = (here + 1) % way.period
-    edits[:, here, after] = steps[:, here, after] > np.log(1.0 - BREAK) + goes_on
-    steps[:, here, after] = np.maximum(steps[:, here, after], np.log(1.0 - BREAK) + goes_on)
+    edits[:, here, after] = steps[:, here, after] > np.log(1.0 - edited) + goes_on
+    steps[:, here, after] = np.maximum(steps[:, here, after], np.log(1.0 - edited) + goes_on)
     return steps, edits
 
 
@@ -220,7 +225,7 @@ def _along(steps: Doubles) -> float:
 
 def evidence(seen: Doubles, way: Way) -> float:
     """Log evidence of a way for the frames of a shot ``(n, SEEN)``, its rhythm unknown and possibly broken."""
-    logs = [_along(_steps(seen, way, growth)[0]) for growth in GROWTH]
+    logs = [_along(_steps(seen, way, growth, BREAK)[0]) for growth in GROWTH]
     return float(np.logaddexp.reduce(logs) - np.log(len(GROWTH)))
 
 
@@ -254,7 +259,9 @@ def rhythm(seen: Doubles, way: Way) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Likeliest phases of the frames of a shot, one more than of ``seen``, and before which of them it was cut: Viterbi's path."""
     if way.period == 1:
         return (0,) * (len(seen) + 1), ()
-    steps, edits = max((_steps(seen, way, growth) for growth in GROWTH), key=lambda found: _along(found[0]))
+    steps, edits = max(
+        (_steps(seen, way, growth, SPLICE) for growth in GROWTH), key=lambda found: _along(found[0])
+    )
     state = np.zeros(way.period)
     back = []
     for step in steps:
