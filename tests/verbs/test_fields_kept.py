@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import videorestore as vr
 from tests.verbs.test_deinterlace import HEIGHT, WIDTH, interlaced, psnr, scene, telecined
+from videorestore.detect.fields import Verdict
 from videorestore.media.pipe import ffmpeg
-from videorestore.plan.interlaced import evened
+from videorestore.media.source import FrameIndex
+from videorestore.plan.interlaced import evened, outputs_of
 from videorestore.plan.review import AcceptedMasks
 
 
@@ -90,6 +93,22 @@ def test_film_keeps_its_rate_where_times_are_rounded(tmp_path) -> None:
     subprocess.run(command, input=frames.tobytes(), check=True)
     done = vr.deinterlace(source, str(tmp_path / "out.mkv"), codec="ffv1", jobs=1)
     assert Fraction(done.record["fps"]) == Fraction(24000, 1001) and len(done.record["frames"]) == 40
+
+
+def test_film_ends_with_its_shot_however_it_was_cut() -> None:
+    frame = Fraction(1, 30)
+    # Every frame is a whole picture: five for each four that there is time for.
+    judged = Verdict(
+        kind="telecined", order="tff", pulldown="3:2", phases=(0,) * 20, edits=tuple(range(1, 20))
+    )
+    times = tuple(k * frame for k in range(20))
+    index = FrameIndex(times=times, durations=(frame,) * 20, statuses=("good",) * 20)
+    found = SimpleNamespace(index=index)
+    made = outputs_of(found, (((0, 20), judged),), True, 1 / frame)
+    assert len(made) == 20 and made[-1].time + made[-1].duration == 20 * frame
+    assert all(a.time + a.duration == b.time and a.duration > 0 for a, b in zip(made, made[1:]))
+    # Nor may it be late by more than it can be early.
+    assert all(abs(output.time - k * frame) < 4 * frame for k, output in enumerate(made))
 
 
 def test_flags_for_three_and_two_fields_become_even_times() -> None:

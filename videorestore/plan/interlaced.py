@@ -113,8 +113,15 @@ def _film(found: Scan, verdict: Verdict, shot: Shot, rate: Fraction | None) -> l
         shown = times[min(picture.top, picture.bottom)]
         following = places[-1] + step if places else times[start]
         # The grid of the film holds, unless edits have brought it out of step with the sound.
-        places.append(following if abs(shown - following) <= 2 * step or shown <= following else shown)
-    edges = [*places, max(end, places[-1] + step / 2)]
+        if shown - following > 2 * step:
+            following = shown
+        elif following - shown > 2 * step:
+            following -= step / 2
+        places.append(following)
+    if places[-1] + step / 2 > end:
+        # More pictures than there is time for: an edit leaves half of one more than it takes.
+        places = [times[start] + k * (end - times[start]) / len(films) for k in range(len(films))]
+    edges = [*places, end]
     return [
         Output(time=a, duration=b - a, top=p.top, bottom=p.bottom)
         for p, a, b in zip(films, edges[:-1], edges[1:])
