@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
     from videorestore.detect.damage import REACH
     from videorestore.plan.dirt import dirt
 
-    search = dirt(source, seen, progress)
+    search = replace(dirt(source, seen, progress), taped=isinstance(source, FieldView))
     core = core_length(
         source.height,
         source.width,
