@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from videorestore.detect.fields import WAYS, directions, judge_shot  # noqa: E402
+from videorestore.detect.combs import directions  # noqa: E402
+from videorestore.detect.fields import WAYS, judge_shot  # noqa: E402
 from videorestore.media.pipe import ffmpeg  # noqa: E402
 
 Pictures = NDArray[np.uint8]

@@ -6,16 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from videorestore.detect.fields import (
-    WAYS,
-    Fields,
-    Verdict,
-    comb_energy,
-    directions,
-    judge_shot,
-    judge_shots,
-    rhythm,
-)
+from videorestore.detect.combs import comb_energy, directions
+from videorestore.detect.fields import WAYS, Fields, Verdict, judge_shot, judge_shots, rhythm
+from videorestore.fields.film import pictures
 
 HEIGHT, WIDTH = 96, 128
 
@@ -67,12 +60,44 @@ def test_a_broken_rhythm_is_still_pulldown() -> None:
     assert (found.kind, found.pulldown) == ("telecined", "3:2")
 
 
-def test_the_rhythm_is_found_again_behind_dense_edits() -> None:
-    frames, phases = stored(scene(80), 5, 60), [k % 5 for k in range(60)]
+def shown(way: int, number: int) -> tuple[int, int]:
+    """Pictures that the top and the bottom field of a frame show."""
+    turn, phase = divmod(number, WAYS[way].period)
+    return WAYS[way].tops[phase] + turn * WAYS[way].step, WAYS[way].bottoms[phase] + turn * WAYS[way].step
+
+
+@pytest.mark.parametrize("way", [5, 6])
+def test_all_pictures_between_dense_edits_are_found(way: int) -> None:
+    frames = stored(scene(80), way, 60)
     gone = {6, 11, 15, 20, 27, 33, 38, 44, 49, 53}
     kept = [k for k in range(60) if k not in gone]
-    found = rhythm(directions([frames[k] for k in kept]), WAYS[5])
-    assert list(found) == [phases[k] for k in kept]
+    found = pictures(judge_shot(directions([frames[k] for k in kept])), 0)
+    tops, bottoms = zip(*(shown(way, k) for k in kept))
+    assert [(tops[p.top], bottoms[p.bottom]) for p in found] == [
+        (k, k) for k in sorted(set(tops) & set(bottoms))
+    ]
+
+
+def test_pictures_shown_twice_now_and_then_are_no_pulldown() -> None:
+    # Silent film at 25 frames a second: every third picture comes again, and the fields are those of video.
+    pictures = scene(60, speed=2.5)[[k - (k + 1) // 3 for k in range(48)]]
+    frames = [weave(top, bottom) for top, bottom in zip(pictures[::2], pictures[1::2])]
+    assert judge_shot(directions(frames)).kind != "telecined"
+
+
+def test_an_edit_that_keeps_the_rhythm_is_seen() -> None:
+    frames = stored(scene(80), 5, 60)
+    kept = [*range(33), *range(38, 60)]
+    found, edits = rhythm(directions([frames[k] for k in kept]), WAYS[5])
+    assert list(found) == [k % 5 for k in kept] and edits == (33,)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_doubled_lines_are_no_fields(first: int) -> None:
+    # What moves up and down by half a pair of lines combs like fields.
+    small = [scene(16, speed=1.0)[k][::2] for k in range(16)]
+    doubled = [np.roll(np.repeat(picture, 2, axis=0), first, axis=0) for picture in small]
+    assert judge_shot(directions(doubled)).kind in ("progressive", "unknown")
 
 
 def test_what_rests_cannot_be_told() -> None:
@@ -141,11 +166,15 @@ def test_the_clip_is_what_most_of_it_is() -> None:
 def test_comb_energy_is_that_of_the_woven_frames() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.uniform(0, 255, (2, 32, 16)).astype(np.float32)
-    energy = np.zeros((2, 1, 3), np.float32)
+    energy = np.zeros((2, 1, 6), np.float32)
     comb_energy(first, second, np.array([0]), energy)
-    woven = first, weave(second, first), weave(first, second)
+    woven = first, weave(second, first), weave(first, second), second
     for k, frame in enumerate(woven):
         sums = frame[:-4] + frame[4:] + 4 * frame[2:-2] - 3 * (frame[1:-3] + frame[3:-1])
         wanted = np.square(sums / 6)
         assert energy[0, 0, k] == pytest.approx(wanted[:14].mean(), rel=1e-4)
         assert energy[1, 0, k] == pytest.approx(wanted[14:].mean(), rel=1e-4)
+    for parity in (0, 1):
+        wanted = np.square(first - second)[2:-2]
+        assert energy[0, 0, 4 + parity] == pytest.approx(wanted[:14][parity::2].mean(), rel=1e-4)
+        assert energy[1, 0, 4 + parity] == pytest.approx(wanted[14:][parity::2].mean(), rel=1e-4)

@@ -72,6 +72,7 @@ def find_damage(
     stop: int | None = None,
     least: float = LEAST,
     strict: bool = False,
+    taped: bool = False,
     factor: int | None = None,
 ) -> tuple[Mask, list[Damage]]:
     """Find dust, blotches, scratches, lines and dropouts.
@@ -89,6 +90,8 @@ def find_damage(
     strict : bool
         Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, and
         what stands out as much in frame after frame is the film's own.
+    taped : bool
+        The frames are fields: dropouts of a tape may be in many of them all the same.
     factor : int, optional
         By which the frames are reduced for the search; see `sight.reduction`.
 
@@ -113,7 +116,8 @@ def find_damage(
     struck = {spot.place.frame for spot, _ in spots if spot.place.kind != "line"}
     common = strict and len(struck) > max(2, _RARE * (stop - start))
     for spot, acquitted in spots:
-        if not acquitted and (spot.place.kind == "line" or not common):
+        lasting = spot.place.kind == "line" or (taped and spot.place.kind == "dropout")
+        if not acquitted and (lasting or not common):
             rows, columns = spot.large
             masks[spot.place.frame - start][rows, columns] = True
             damage.append(replace(spot.place, box=_box(rows, columns)))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from videorestore.detect.fields import Way
+from videorestore.detect.fields import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,26 +15,19 @@ class Picture:
     bottom: int
 
 
-def pictures(way: Way, phases: Sequence[int], first: int) -> tuple[Picture, ...]:
-    """The pictures of which both fields are there, in order.
-
-    Parameters
-    ----------
-    way : Way
-    phases : sequence of int
-        Place of frames ``first`` and on in its rhythm; a jump is an edit, and nothing is woven across it.
-    """
+def pictures(verdict: Verdict, first: int) -> tuple[Picture, ...]:
+    """The pictures of which both fields are there, in order, by a verdict on frames ``first`` and on; none across an edit."""
+    way = verdict.way
     tops: dict[int, int] = {}
     bottoms: dict[int, int] = {}
+    edits = set(verdict.edits)
     base = 0
-    for n, phase in enumerate(phases):
-        if n:
-            if phase == 0:
-                base += way.step
-            if phase != (phases[n - 1] + 1) % way.period:
-                # Behind an edit all pictures are new ones.
-                last = max(*tops, *bottoms)
-                base = last + 1 - min(way.tops[phase], way.bottoms[phase])
+    for n, phase in enumerate(verdict.phases):
+        if n in edits:
+            # Behind an edit all pictures are new ones.
+            base = max(*tops, *bottoms) + 1 - min(way.tops[phase], way.bottoms[phase])
+        elif n and phase == 0:
+            base += way.step
         # Of a field that is shown twice the first serves: the other is its copy.
         tops.setdefault(base + way.tops[phase], first + n)
         bottoms.setdefault(base + way.bottoms[phase], first + n)

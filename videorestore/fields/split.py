@@ -65,7 +65,7 @@ class FieldView(Source):
     """
 
     def __init__(self, source: Source, parity: int) -> None:
-        self._source = source
+        self.whole = source
         self._parity = parity
         self.path = source.path
         self.info = source.info
@@ -73,16 +73,16 @@ class FieldView(Source):
 
     def index(self, progress: Counting | None = None) -> FrameIndex:
         """See `Source.index`."""
-        return self._source.index(progress)
+        return self.whole.index(progress)
 
     def index_up_to(self, frames: int | None = None, seconds: Fraction | None = None) -> FrameIndex:
         """See `Source.index_up_to`."""
-        return self._source.index_up_to(frames, seconds)
+        return self.whole.index_up_to(frames, seconds)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         """See `Source.frames`."""
-        return (field_of(frame, self._parity) for frame in self._source.frames(start, stop))
+        return (field_of(frame, self._parity) for frame in self.whole.frames(start, stop))
 
     def facts(self) -> dict[str, Any]:
         """See `Source.facts`."""
-        return {**self._source.facts(), "height": self.height}
+        return {**self.whole.facts(), "height": self.height}

@@ -99,13 +99,16 @@ class Interlaced(Work):
         for output in outputs:
             if output.top is not None and output.bottom is not None:
                 frame = weave(frames[output.top], frames[output.bottom])
-                yield Made(frame=_timed(frame, output), origin="kept", source=output.anchor)
+                origins = (mended[output.top].origin, mended[output.bottom].origin)
+                changed: Origin = next((o for o in origins if o != "kept"), "kept")
+                yield Made(frame=_timed(frame, output), origin=changed, source=output.anchor)
                 continue
             frame, sd = next(made)
+            changed = "filled" if mended[output.anchor].origin == "filled" else "mended"
             own = int(output.top is None)
             damage = tuple(d for d in mended[output.anchor].damage if d[1][1] % 2 == own)
             yield Made(
-                frame=_timed(frame, output), origin="mended", source=output.anchor, sd_map=sd, damage=damage
+                frame=_timed(frame, output), origin=changed, source=output.anchor, sd_map=sd, damage=damage
             )
 
     def _mended(self, source: Source, piece: Piece) -> dict[int, Made]:
@@ -248,7 +251,14 @@ class Whole(Work):
 
 def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[Made]:
     """Frames of a piece whose fields were restored each for itself, and woven again."""
-    pairs = zip(inner.make(FieldView(source, 0), piece), inner.make(FieldView(source, 1), piece), strict=True)
+    masks = inner.steps.masks
+    of_each = [
+        inner
+        if masks is None
+        else replace(inner, steps=replace(inner.steps, masks=masks.of_field(p, source.height)))
+        for p in (0, 1)
+    ]
+    pairs = zip(*(work.make(FieldView(source, p), piece) for p, work in enumerate(of_each)), strict=True)
     likes = source.frames(piece.start, piece.stop)
     like = next(likes)
     for top, bottom in pairs:
@@ -291,6 +301,16 @@ class FieldWise(Work):
     """A restoration of both fields of every frame, each for itself: what was interlaced stays so."""
 
     inner: Restoring
+
+    @property
+    def source_times(self) -> tuple[Fraction, ...]:
+        """See `Restoring.source_times`."""
+        return self.inner.times
+
+    @property
+    def mask_file(self) -> str | None:
+        """See `Restoring.mask_file`."""
+        return self.inner.mask_file
 
     def placed(self, scratch: str, mask_file: str | None) -> FieldWise:
         """See `Work.placed`."""

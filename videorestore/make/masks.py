@@ -55,6 +55,10 @@ class MaskSource(ABC):
         """The same masks where that file lies elsewhere."""
         return self
 
+    def of_field(self, parity: int, height: int) -> MaskSource:
+        """The same masks for the fields of one parity of frames of this height; a search goes through the fields as they are."""
+        return self
+
     @abstractmethod
     def touches(self, start: int, stop: int) -> bool:
         """Whether a pixel of these source frames may be masked."""
@@ -89,6 +93,10 @@ class ArrayMasks(MaskSource):
         """From ``(h, w)`` or ``(n, h, w)``."""
         masks = masks[None] if masks.ndim == 2 else masks
         return cls(bits=np.packbits(masks, axis=-1), width=masks.shape[-1])
+
+    def of_field(self, parity: int, height: int) -> FieldMasks:
+        """See `MaskSource.of_field`."""
+        return FieldMasks(whole=self, parity=parity, height=height)
 
     def touches(self, start: int, stop: int) -> bool:
         """Whether a mask of these frames has a white pixel."""
@@ -130,6 +138,10 @@ class FileMasks(MaskSource):
         """See `MaskSource.moved`."""
         return replace(self, path=file)
 
+    def of_field(self, parity: int, height: int) -> FieldMasks:
+        """See `MaskSource.of_field`."""
+        return FieldMasks(whole=self, parity=parity, height=height)
+
     def touches(self, start: int, stop: int) -> bool:
         """Whether a mask of these frames has a white pixel."""
         return 1 in self.marked[max(0, start - self.first) : max(0, stop - self.first)]
@@ -143,6 +155,28 @@ class FileMasks(MaskSource):
             for frame in source.frames(low, high):
                 if frame.index in places and self.marked[frame.index]:
                     masks[places[frame.index]] = _white(frame)
+        return Masked(masks=masks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldMasks(MaskSource):
+    """Masks of whole frames, for the fields of one parity; ``height`` is that of a frame."""
+
+    whole: MaskSource
+    parity: int
+    height: int
+
+    def touches(self, start: int, stop: int) -> bool:
+        """See `MaskSource.touches`."""
+        return self.whole.touches(start, stop)
+
+    def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
+        """See `MaskSource.read`."""
+        count, lines, width = frames.shape[:3]
+        like = np.broadcast_to(np.float32(0), (count, self.height, width, 1))
+        masks = np.zeros((count, lines, width), np.bool_)
+        own = self.whole.read(numbers, like).masks[:, self.parity :: 2]
+        masks[:, : own.shape[1]] = own
         return Masked(masks=masks)
 
 

@@ -35,6 +35,8 @@ class Container:
         Sound that they do not.
     audio_headers : bool
         Sound must be described once in a header, not in every packet.
+    named_channels : bool
+        It takes several channels of raw sound only where it is known which they are; AVI does not say that.
     audio_form, text_form : str
         Encoders for sound and for subtitles that it cannot hold as they are; no text where empty.
     subtitles, second_video : bool
@@ -69,6 +71,7 @@ class Container:
     audio: tuple[str, ...] = ()
     not_audio: tuple[str, ...] = ()
     audio_headers: bool = False
+    named_channels: bool = False
     subtitles: bool = True
     second_video: bool = True
     covers: Literal["copied", "attached", "left"] = "left"
@@ -89,6 +92,7 @@ CONTAINERS = (
         encoders=("libx264", "libx265"),
         audio_form="aac",
         text_form="mov_text",
+        named_channels=True,
         pictures_as_420=True,
         covers="copied",
         header_clock="movie_timescale",

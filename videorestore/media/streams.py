@@ -147,6 +147,9 @@ def _sounds(codec: str, context: Any, container: Container, supported: set[str])
     if container.audio_headers and codec == "aac" and not context.extradata:
         # Sound of a transport stream describes itself in every packet.
         return False
+    channels = context.layout.channels if container.named_channels and codec.startswith("pcm_") else ()
+    if len(channels) > 1 and any(channel.name == "NONE" for channel in channels):
+        return False
     return codec in (container.audio or supported) and codec not in container.not_audio
 
 

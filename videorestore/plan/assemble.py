@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from videorestore.clip import ClipInfo
 from videorestore.make.engines import MotionEngine
 from videorestore.make.masks import NanMasks
 from videorestore.make.pipeline import CONTEXT, Restoring
@@ -70,6 +71,8 @@ def assemble(
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
     info = retimed(source.info, steps.slots)
+    if scan.fields.whole.order is not None:
+        info = flagged(info, scan.fields.whole.order)
     return Restoring(
         verb=verb,
         pieces=pieces,
@@ -173,6 +176,11 @@ def decoding_losses(scan: Scan) -> tuple[str, ...]:
             f"the decoder marks {len(corrupt)} frames as corrupt: {', '.join(map(str, corrupt[:12]))}"
         )
     return tuple(lines)
+
+
+def flagged(info: ClipInfo, order: str) -> ClipInfo:
+    """The facts of a clip, flagged as ``progressive``, ``tff`` or ``bff``."""
+    return replace(info, extra={**info.extra, "interlaced": order != "progressive", "field_order": order})
 
 
 def faster_slots(found: Scan, factor: Fraction | None, fps: Fraction | None) -> tuple[Slot, ...]:

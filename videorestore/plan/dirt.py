@@ -59,6 +59,8 @@ class SearchedMasks(MaskSource):
         The pictures consist of a few tones, as a computer draws them: no film, no dust.
     least_odds : float or None
         Log odds, all in all, that a person asks for, instead of those that fit the film.
+    taped : bool
+        The frames are fields, as tapes have them: dropouts may be in many.
     """
 
     noise_sd: float
@@ -66,6 +68,7 @@ class SearchedMasks(MaskSource):
     things: float = 0.0
     drawn: bool = False
     least_odds: float | None = None
+    taped: bool = False
 
     @property
     def dirty(self) -> bool:
@@ -94,6 +97,10 @@ class SearchedMasks(MaskSource):
         """See `MaskSource.reach`."""
         return SHORT
 
+    def of_field(self, parity: int, height: int) -> SearchedMasks:
+        """See `MaskSource.of_field`."""
+        return replace(self, taped=True)
+
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere on a film."""
         return not self.drawn
@@ -102,7 +109,9 @@ class SearchedMasks(MaskSource):
         """Masks and places of the damage of a shot."""
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
-        masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
+        masks, damage = find_damage(
+            frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty, taped=self.taped
+        )
         if not self.dirty:
             masks, damage = _in_numbers(masks, damage)
         return masks, [replace(place, odds=place.odds + self.before) for place in damage]

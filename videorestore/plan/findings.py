@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
+from videorestore.plan.interlaced import surely_interlaced
 from videorestore.plan.look import small_picture
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import core_length, cut_pieces
@@ -55,7 +58,7 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         "black": sorted(survey.black),
         "corrupt": sorted(survey.corrupt_suspects),
         "dropped": dropped(seen),
-        "damage": list(damage(source, seen, progress)),
+        "damage": list(damage_of_fields(source, seen, progress)),
         "flicker": flicker(source, seen),
         "curve": curve(source, seen, progress),
     }
@@ -90,12 +93,25 @@ def flicker(source: Source, seen: Scan) -> dict[str, float | bool]:
     return values
 
 
+def damage_of_fields(source: Source, seen: Scan, progress: Progress = silent) -> list[dict[str, Any]]:
+    """Damaged places of all frames; of interlaced video those of each field, whose lines lie two apart."""
+    if not surely_interlaced(source, seen):
+        return list(damage(source, seen, progress))
+    found = [
+        entry | {"box": [x, 2 * y + parity, width, 2 * height - 1]}
+        for parity in (0, 1)
+        for entry in damage(FieldView(source, parity), seen, progress)
+        for x, y, width, height in [entry["box"]]
+    ]
+    return sorted(found, key=lambda entry: int(entry["frame"]))
+
+
 def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:
     """Damaged places of all frames, window by window."""
     from videorestore.detect.damage import REACH
     from videorestore.plan.dirt import dirt
 
-    search = dirt(source, seen, progress)
+    search = replace(dirt(source, seen, progress), taped=isinstance(source, FieldView))
     core = core_length(
         source.height,
         source.width,

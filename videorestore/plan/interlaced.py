@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from videorestore.clip import ClipInfo
 from videorestore.detect.fields import Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
@@ -17,12 +16,19 @@ from videorestore.make.steps import Steps
 from videorestore.make.work import Piece, Shot, Slot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
-from videorestore.plan.assemble import assemble, decoding_losses, facts_of, identity_slots, span_of
+from videorestore.plan.assemble import (
+    assemble,
+    decoding_losses,
+    facts_of,
+    flagged,
+    identity_slots,
+    span_of,
+)
 from videorestore.plan.choose import Choice
 from videorestore.plan.layout import BASE, ENCODER, ENCODER_PIXEL
 from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan
-from videorestore.plan.timeline import retimed
+from videorestore.plan.timeline import retimed, steady_rate
 from videorestore.request.common import Common, Quality
 
 SURELY = 0.99
@@ -39,13 +45,15 @@ HELD, AT_HAND = 60, 1200
 """Bytes for each pixel of each frame of a piece, and for those fields that are at hand; estimated, not measured on whole runs."""
 
 
-def outputs_of(found: Scan, judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> tuple[Output, ...]:
-    """Every frame of the output; ``every`` field of an interlaced shot, or the first of each frame."""
+def outputs_of(
+    found: Scan, judged: tuple[tuple[Shot, Verdict], ...], every: bool, rate: Fraction | None
+) -> tuple[Output, ...]:
+    """Every frame of the output; ``every`` field of an interlaced shot, or the first of each frame; ``rate`` is a steady one."""
     outputs: list[Output] = []
-    times, durations = found.index.times, found.index.durations
+    times, durations = evened(found.index.times, found.index.durations)
     for (start, stop), verdict in judged:
         if verdict.kind == "telecined" and verdict.phases:
-            outputs += _film(found, verdict, start, stop)
+            outputs += _film(found, verdict, (start, stop), rate)
             continue
         for n in range(start, stop):
             if verdict.kind != "interlaced":
@@ -66,23 +74,54 @@ def outputs_of(found: Scan, judged: tuple[tuple[Shot, Verdict], ...], every: boo
     return tuple(outputs)
 
 
-def _film(found: Scan, verdict: Verdict, start: int, stop: int) -> list[Output]:
+def evened(
+    times: tuple[Fraction, ...], durations: tuple[Fraction, ...]
+) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Times and durations of frames, even where they stay for three fields and two in turn: a disc tells pulldown by flags."""
+    moved, n = list(times), 0
+    while n + 3 < len(times):
+        pair, stop = durations[n] + durations[n + 1], n
+        in_turn = [round(10 * d / pair) for d in durations[n : n + 2]]
+        # Six and four tenths of a pair in turn, within what the clock of a container rounds.
+        while sorted(in_turn) == [4, 6] and stop < len(times):
+            if abs(10 * durations[stop] / pair - in_turn[(stop - n) % 2]) > Fraction(1, 2):
+                break
+            stop += 1
+        stop -= (stop - n) % 2
+        if stop - n >= 4:
+            step = (times[stop - 1] + durations[stop - 1] - times[n]) / (stop - n)
+            moved[n:stop] = [times[n] + k * step for k in range(stop - n)]
+        n = max(stop, n + 1)
+    ends = [*moved[1:], times[-1] + durations[-1]]
+    return tuple(moved), tuple(b - a for a, b in zip(moved, ends))
+
+
+def _film(found: Scan, verdict: Verdict, shot: Shot, rate: Fraction | None) -> list[Output]:
     """The pictures of a telecined shot, evenly in time from its start on; the last stays until its end."""
+    start, stop = shot
     way = verdict.way
-    films = pictures(way, verdict.phases, start)
+    films = pictures(verdict, start)
     times, durations = found.index.times, found.index.durations
     end = times[stop - 1] + durations[stop - 1]
     if not films:
         return [Output(time=times[n], duration=durations[n], top=n, bottom=n) for n in range(start, stop)]
     per_picture = Fraction(way.period, len(set(way.tops) | set(way.bottoms)) if way.period > 1 else 1)
-    step = per_picture * durations[start]
+    # A container may round the times, so that those of a few frames tell the rate badly.
+    step = per_picture * (1 / rate if rate else (end - times[start]) / (stop - start))
     places: list[Fraction] = []
     for picture in films:
         shown = times[min(picture.top, picture.bottom)]
         following = places[-1] + step if places else times[start]
         # The grid of the film holds, unless edits have brought it out of step with the sound.
-        places.append(following if abs(shown - following) <= 2 * step or shown <= following else shown)
-    edges = [*places, max(end, places[-1] + step / 2)]
+        if shown - following > 2 * step:
+            following = shown
+        elif following - shown > 2 * step:
+            following -= step / 2
+        places.append(following)
+    if places[-1] + step / 2 > end:
+        # More pictures than there is time for: an edit leaves half of one more than it takes.
+        places = [times[start] + k * (end - times[start]) / len(films) for k in range(len(films))]
+    edges = [*places, end]
     return [
         Output(time=a, duration=b - a, top=p.top, bottom=p.bottom)
         for p, a, b in zip(films, edges[:-1], edges[1:])
@@ -113,20 +152,14 @@ def _notes(judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> list[str]:
     return [f"{count} {kind} frames: {words[kind]}" for kind, count in frames.items()]
 
 
-def flagged(info: ClipInfo, order: str) -> ClipInfo:
-    """The facts of a clip, flagged as ``progressive``, ``tff`` or ``bff``."""
-    return replace(info, extra={**info.extra, "interlaced": order != "progressive", "field_order": order})
-
-
 def surely_interlaced(source: Source, found: Scan) -> bool:
     """Whether all of a clip is surely two fields a frame, in one order."""
-    whole = found.fields.whole
     orders = {v.order for _, v in found.fields.shots if v.kind != "unknown"}
     return (
         not isinstance(source, (FieldView, WholeView))
         and found.fields.kinds == {"interlaced"}
         and len(orders) == 1
-        and whole.probability >= SURELY
+        and found.fields.whole.probability >= SURELY
     )
 
 
@@ -215,7 +248,7 @@ def whole_frames(
 ) -> Interlaced:
     """Plan progressive frames, of fields that ``inner`` restores first."""
     every = rate == "field"
-    outputs = outputs_of(found, tuple(judged), every)
+    outputs = outputs_of(found, tuple(judged), every, steady_rate(source.info))
     if found.start > 0:
         origin = outputs[0].time
         outputs = tuple(replace(o, time=o.time - origin) for o in outputs)

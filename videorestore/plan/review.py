@@ -93,6 +93,10 @@ class AcceptedMasks(MaskSource):
         """See `MaskSource.reach`."""
         return SHORT
 
+    def of_field(self, parity: int, height: int) -> AcceptedMasks:
+        """See `MaskSource.of_field`."""
+        return AcceptedMasks(damage=_in_field(self.damage, parity))
+
     def touches(self, start: int, stop: int) -> bool:
         """Whether one of these frames has a box."""
         return any(start <= number < stop for number, _, _ in self.damage)
@@ -121,6 +125,10 @@ class SparedMasks(MaskSource):
         """See `MaskSource.reach`."""
         return self.inner.reach
 
+    def of_field(self, parity: int, height: int) -> SparedMasks:
+        """See `MaskSource.of_field`."""
+        return SparedMasks(inner=self.inner.of_field(parity, height), damage=_in_field(self.damage, parity))
+
     def touches(self, start: int, stop: int) -> bool:
         """See `MaskSource.touches`."""
         return self.inner.touches(start, stop)
@@ -138,6 +146,16 @@ class SparedMasks(MaskSource):
             if spots:
                 spots[k] = [spot for spot in spots[k] if not _mostly_inside(spot[1], box)]
         return Masked(masks=masks, spots=tuple(map(tuple, spots)))
+
+
+def _in_field(damage: tuple[tuple[int, str, Box], ...], parity: int) -> tuple[tuple[int, str, Box], ...]:
+    """Boxes of frames as boxes of the fields of one parity, as far as they hold a line of it."""
+    moved = []
+    for number, kind, (x, y, w, h) in damage:
+        first, behind = -((parity - y) // 2), (y + h - parity + 1) // 2
+        if behind > first:
+            moved.append((number, kind, (x, first, w, behind - first)))
+    return tuple(moved)
 
 
 def _mostly_inside(inner: Box, outer: Box) -> bool:

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame
+from videorestore.detect.combs import NOTHING, SEEN, direction, luma_plane
 from videorestore.detect.cuts import with_gaps
-from videorestore.detect.fields import Fields, direction, judge_shots, luma_plane
+from videorestore.detect.fields import Fields, judge_shots
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
 from videorestore.errors import InputError, MediaReadError
+from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture
@@ -209,11 +211,14 @@ def scan(
     found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
     shots = shots_between(found.cuts, start, stop)
     fields = judge_shots(combs, shots, start)
+    found = _without_pulldown(found, fields)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noises=(), shots=shots, fields=fields)
     progress("measuring the noise", 0, 1)
 
     def read(first: int, end: int, side: int) -> FloatArray:
-        return read_pixels(source, first, end, side=side)
+        # The comb of two times is no noise: where frames are pairs of fields, one of each pair is looked at.
+        combed = any(a <= first < b and v.kind in ("interlaced", "telecined") for (a, b), v in fields.shots)
+        return read_pixels(FieldView(source, 0) if combed else source, first, end, side=side)
 
     noises = measure_noises(read, shots, seen.void, brief=brief)
     progress("measuring the noise", 1, 1)
@@ -229,7 +234,7 @@ def expected_frames(source: Source) -> int:
 def _look(
     frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int
 ) -> tuple[Measures, NDArray[np.float64]]:
-    """Measures of all frames, and which way their fields comb, ``(n - 1, 3)``.
+    """Measures of all frames, and which way their fields comb, ``(n - 1, SEEN)``.
 
     Those that are known to be bad show as a repeat and cannot be taken for a cut.
     """
@@ -243,13 +248,28 @@ def _look(
             good = frame.status == "good" and frame.index not in without
             luma = luma_plane(frame) if good else None
             if k:
-                combs.append(np.zeros(3) if luma is None or before is None else direction(before, luma))
+                combs.append(NOTHING if luma is None or before is None else direction(before, luma))
             before = luma
             if last is None or good:
                 last = brightness(small_picture(frame, THUMBNAIL))
             yield last
 
-    return measured(pictures()), np.array(combs).reshape(-1, 3)
+    return measured(pictures()), np.array(combs).reshape(-1, SEEN)
+
+
+def _without_pulldown(found: Survey, fields: Fields) -> Survey:
+    """The findings without what pulldown does: it repeats fields, and moves in uneven steps."""
+    film = frozenset(
+        i for (start, stop), v in fields.shots if v.kind == "telecined" for i in range(start, stop)
+    )
+    frozen = film & set(found.frozen)
+    return replace(
+        found,
+        duplicates=tuple(i for i in found.duplicates if i not in film),
+        frozen=tuple(i for i in found.frozen if i not in frozen),
+        worthless=tuple(i for i in found.worthless if i not in frozen),
+        dropped=tuple(d for d in found.dropped if d.after not in film),
+    )
 
 
 def _shifted(found: Survey, by: int) -> Survey:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from videorestore.detect.fields import Verdict
+from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import Interlaced
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
+from videorestore.plan.assemble import assemble, identity_slots
+from videorestore.plan.choose import choose
 from videorestore.plan.interlaced import whole_frames
-from videorestore.plan.scan import Scan, scan
+from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.request.verbs import DeinterlaceOptions
 
 
@@ -23,4 +27,11 @@ def plan(source: Source, options: DeinterlaceOptions, budget: int, progress: Pro
     """Plan ``deinterlace``: what each shot is, what is made of it."""
     found = scan(source, options.span, progress, brief=True)
     judged = verdicts(found, options)
-    return whole_frames("deinterlace", source, found, judged, options.rate, options.quality, budget)
+    inner = None
+    if frames_with_nan(source, found):
+        # Values that are NaN are made first, in the fields of each parity.
+        view = FieldView(source, 0)
+        choice = choose(view, found, options, "inpaint", found.noises, progress)
+        steps = Steps(slots=identity_slots(found), quality=options.quality)
+        inner = assemble("deinterlace", view, found, steps, options, choice, budget)
+    return whole_frames("deinterlace", source, found, judged, options.rate, options.quality, budget, inner)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from videorestore.errors import InputError
+from videorestore.fields.split import FieldView
+from videorestore.make.interlaced import FieldWise
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
@@ -13,13 +15,16 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.assemble import assemble, renumber
 from videorestore.plan.choose import choose
 from videorestore.plan.gaps import resolve_insertions, time_gaps
+from videorestore.plan.interlaced import field_wise, surely_interlaced
 from videorestore.plan.named import Place, frames_named, places_named
 from videorestore.plan.scan import Scan, index_for, scan
 from videorestore.plan.timeline import Gap, steady_rate, with_insertions
 from videorestore.request.verbs import FillOptions
 
 
-def plan(source: Source, options: FillOptions, budget: int, progress: Progress = silent) -> Restoring:
+def plan(
+    source: Source, options: FillOptions, budget: int, progress: Progress = silent
+) -> Restoring | FieldWise:
     """Plan ``fill``: which frames are worthless, which are absent, and how many."""
     progress("counting frames", 0, 0)
     index = _index_naming(source, options)
@@ -27,6 +32,10 @@ def plan(source: Source, options: FillOptions, budget: int, progress: Progress =
     insertions = places_named(options.insert, index)
     check_numbers(listed, insertions, len(index))
     found = scan(source, options.span, progress, without=frozenset(listed or ()))
+    if surely_interlaced(source, found):
+        inner = plan(FieldView(source, 0), options, budget, progress)
+        assert isinstance(inner, Restoring)
+        return field_wise(source, found, inner)
     missing = worthless_frames(found, listed)
     choice = choose(source, found, options, "interpolate", found.noises, progress, avoid=missing)
     if listed is None and not insertions:

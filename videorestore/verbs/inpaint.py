@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from videorestore.errors import InputError
+from videorestore.fields.split import FieldView
 from videorestore.make.masks import ArrayMasks, FoundMasks, MaskSource, NanMasks, check_size, load_masks
 from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, Work, silent
@@ -14,6 +15,7 @@ from videorestore.media import open_source
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
+from videorestore.plan.interlaced import field_wise, surely_interlaced
 from videorestore.plan.scan import Scan, read_pixels, scan
 from videorestore.request.verbs import InpaintOptions
 
@@ -30,9 +32,12 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
 
         return plan_loose(source, found, options, progress)
     masks = find_masks(source, found, options.mask)
-    choice = choose(source, found, options, "inpaint", found.noises, progress)
+    fields = surely_interlaced(source, found)
+    view = FieldView(source, 0) if fields else source
+    choice = choose(view, found, options, "inpaint", found.noises, progress)
     steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
-    return assemble("inpaint", source, found, steps, options, choice, budget)
+    work = assemble("inpaint", view, found, steps, options, choice, budget)
+    return field_wise(source, found, work) if fields else work
 
 
 def check_mask(source: Source, mask: Any) -> None:

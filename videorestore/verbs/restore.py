@@ -110,7 +110,8 @@ def plan(
 
 def decisions(source: Source, found: Scan, options: RestoreOptions) -> tuple[Decisions | None, Decisions]:
     """What a person accepted, where he did, and what he rejected."""
-    size = {"n_frames": len(found.index), "height": source.height, "width": source.width}
+    height = source.whole.height if isinstance(source, FieldView) else source.height
+    size = {"n_frames": len(found.index), "height": height, "width": source.width}
     accepted = load_decisions("--accept", options.accept, **size) if options.accept else None
     return accepted, load_decisions("--reject", options.reject, **size) if options.reject else Decisions()
 

@@ -9,7 +9,7 @@ from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots
 from videorestore.plan.choose import choose
-from videorestore.plan.interlaced import surely_interlaced
+from videorestore.plan.interlaced import surely_apart
 from videorestore.plan.scan import scan
 from videorestore.plan.timeline import check_raised
 from videorestore.request.verbs import UpsampleOptions
@@ -20,9 +20,10 @@ def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progre
     check_raised(source.info.fps, options.fps)
     # Without denoising the noise only widens the intervals of the self-test.
     found = scan(source, options.span, progress, brief=options.denoise != "on")
-    if surely_interlaced(source, found):
+    if surely_apart(source, found):
         raise InputError(
-            "upsample needs whole pictures to put new ones between, found interlaced video; run videorestore deinterlace first."
+            "upsample needs whole pictures to put new ones between, found interlaced or telecined video; run videorestore "
+            "deinterlace first."
         )
     if found.stop - found.start < 2:
         raise InputError("upsample needs two frames to put new ones between, got 1; give more frames.")
