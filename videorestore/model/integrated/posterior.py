@@ -55,7 +55,7 @@ class MarginalPosterior(CurvePosterior):
         """Where the curve is held by data: beyond it lies the prior."""
         return self.marginal.span
 
-    def weights(self, x: Array) -> MarginalWeights:
+    def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
         at = np.asarray(x, dtype=np.float64).reshape(-1)
         if not np.isfinite(at).all():
@@ -66,7 +66,7 @@ class MarginalPosterior(CurvePosterior):
         if constant.any():
             mean[:, constant], sd[:, constant] = self.fit.mean[constant], 0.0
         none = np.empty((0, at.size))
-        return MarginalWeights(posterior=self, x=at, matrix=none, variance=none, values=mean, spread=sd)
+        return HeldWeights(posterior=self, x=at, matrix=none, variance=none, values=mean, spread=sd)
 
     def sample(
         self,
@@ -126,7 +126,7 @@ class MarginalPosterior(CurvePosterior):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalWeights(Weights):
+class HeldWeights(Weights):
     """Mean and sd (m, d) of the curve at positions ``x`` (m,); the weights themselves are not kept."""
 
     values: Array
