@@ -53,7 +53,8 @@ class ElectroGP(Placing):
         The curve is closed.
     n_components : {1, 2, 3, "auto"}
         Dimension of the positions: 1 is a curve. Beyond, positions lie in a square or cube under the multivariate
-        Corp, at their joint mode with shared hyper-parameters. ``auto`` takes what predicts frames best.
+        Corp, at their joint mode with shared hyper-parameters. ``auto`` asks the evidence: of neighbourhoods where frames
+        have at most 64 values, else of held-out frames.
     random_state : int, RandomState or None
         For sampling; the fit itself is deterministic.
     recipe : {"default", "paper"}
@@ -101,7 +102,7 @@ class ElectroGP(Placing):
     r_ : float
         Repulsion that was used; ``corp_active_`` if it is above 0.
     collapsed_, ambiguous_ : bool
-        The curve is a point within the noise; another order is about as probable.
+        The curve is a point within the noise; another curve, or noise alone, is about as probable. Both warn.
     n_iter_ : int
     n_features_in_ : int
 
@@ -180,6 +181,8 @@ class ElectroGP(Placing):
         if frames.shape[1] <= CHUNK // 2:
             frames = frames.astype(np.float64)
         self._training = frames
+        for earlier in ("marginal_", "sheet_"):
+            self.__dict__.pop(earlier, None)
         if check_components(self.n_components) != 1:
             self._fit_sheet(frames)
             if self.n_components_ > 1:
@@ -284,7 +287,7 @@ class ElectroGP(Placing):
         if found is None:
             return False
         self.marginal_, fit = found
-        if self.marginal_.collapsed and not robust:
+        if self.marginal_.collapsed and self.marginal == "auto" and not robust:
             # Whoever asks for a curve has reason to expect one: the mode may find it where noise explains as much.
             self._fit_stream(columns_of(frames), frames.shape[0])
             noise_sd = np.sqrt(self.noise_var_.sum())

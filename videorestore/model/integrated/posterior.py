@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -54,6 +55,16 @@ class MarginalPosterior(CurvePosterior):
     def span(self) -> tuple[float, float]:
         """Where the curve is held by data: beyond it lies the prior."""
         return self.marginal.span
+
+    @cached_property
+    def nodes(self) -> Array:
+        """Positions at which every frame is tried first."""
+        return np.linspace(*self.span, NODES + 1)
+
+    @cached_property
+    def at_nodes(self) -> tuple[Array, Array]:
+        """The curve there, made once: see :meth:`Marginal.across`."""
+        return self.marginal.across(self.nodes)
 
     def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
@@ -200,7 +211,8 @@ class MarginalPlacement(Placement):
         """
         seen: _Seen = self.seen  # type: ignore[assignment]
         marginal: Marginal = self.posterior.marginal  # type: ignore[attr-defined]
-        at, root = marginal.across(x)
+        own: MarginalPosterior = self.posterior  # type: ignore[assignment]
+        at, root = own.at_nodes if x is own.nodes else marginal.across(x)
         pulled = at @ seen.gram
         square = np.maximum(seen.norm + np.einsum("ma,ma->m", pulled - 2.0 * seen.line, at), 0.0)
         score = np.einsum("mab,ma->mb", root, seen.line - pulled)
@@ -221,4 +233,4 @@ class MarginalPlacement(Placement):
 
     def make_nodes(self) -> Array:
         """Positions (p,) to begin with."""
-        return np.linspace(*self.posterior.span, NODES + 1)
+        return self.posterior.nodes  # type: ignore[attr-defined, no-any-return]
