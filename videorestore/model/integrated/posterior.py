@@ -62,9 +62,19 @@ class MarginalPosterior(CurvePosterior):
         return np.linspace(*self.span, NODES + 1)
 
     @cached_property
-    def at_nodes(self) -> tuple[Array, Array]:
-        """The curve there, made once: see :meth:`Marginal.across`."""
-        return self.marginal.across(self.nodes)
+    def spread_at_nodes(self) -> Array:
+        """Covariance (p, a, a) of the curve across itself there, made once: see :meth:`Marginal.across`."""
+        root = self.marginal.across(self.nodes)[1]
+        return np.asarray(root @ root.transpose(0, 2, 1))
+
+    def near(self, x: Array) -> tuple[Array, Array]:
+        """Mean (m, a) of the curve at ``x`` (m,) on the span, and its covariance (m, a, a) across, straight between nodes."""
+        nodes, table = self.nodes, self.spread_at_nodes
+        where = (x - nodes[0]) * ((nodes.size - 1) / max(nodes[-1] - nodes[0], 1e-300))
+        cell = np.clip(where.astype(np.intp), 0, nodes.size - 2)
+        share = (where - cell)[:, None, None]
+        mean = self.marginal.features(x) @ self.marginal.weights
+        return mean, (1.0 - share) * table[cell] + share * table[cell + 1]
 
     def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
@@ -206,20 +216,19 @@ class MarginalPlacement(Placement):
     def log_likelihood(self, x: Array) -> Array:
         """Log density (m,) of the seen pixels at positions ``x`` (m,).
 
-        With the covariance of the curve R R' in the axes and G their products, the determinant is that of
-        I + R'GR, and the error loses what the curve's own variance explains.
+        With the covariance C of the curve in the axes and G their products, the determinant is that of I + CG, and the
+        error loses what the curve's own variance explains.
         """
-        seen: _Seen = self.seen  # type: ignore[assignment]
-        marginal: Marginal = self.posterior.marginal  # type: ignore[attr-defined]
+        seen: _Seen = self.seen
         own: MarginalPosterior = self.posterior  # type: ignore[assignment]
-        at, root = own.at_nodes if x is own.nodes else marginal.across(x)
+        marginal = own.marginal
+        at, spread = own.near(x)
         pulled = at @ seen.gram
         square = np.maximum(seen.norm + np.einsum("ma,ma->m", pulled - 2.0 * seen.line, at), 0.0)
-        score = np.einsum("mab,ma->mb", root, seen.line - pulled)
-        core = root.transpose(0, 2, 1) @ seen.gram @ root
-        step = np.arange(core.shape[1])
-        core[:, step, step] += 1.0
-        square = square - np.einsum("mb,mb->m", score, np.linalg.solve(core, score[:, :, None])[:, :, 0])
+        score = seen.line - pulled
+        core = np.eye(at.shape[1]) + spread @ seen.gram
+        moved = np.linalg.solve(core, np.einsum("mab,mb->ma", spread, score)[:, :, None])[:, :, 0]
+        square = square - np.einsum("ma,ma->m", score, moved)
         log_det = np.linalg.slogdet(core)[1] + seen.logs
         freedom = marginal.freedom
         if freedom is None:
