@@ -1,4 +1,4 @@
-"""The five simulated data sets of the paper, and how an estimated curve is scored on them.
+"""Ten simulated data sets, the first five the paper's, and how an estimated curve is scored on them.
 
 Needs NumPy and SciPy only, so that peers can be measured under another Python.
 """
@@ -15,10 +15,24 @@ from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 
-CASES = ("gaussian", "parabola", "spiral", "sine", "arc")
+CASES = ("gaussian", "parabola", "spiral", "sine", "arc", "eight", "helix", "circle", "uneven", "hairpin")
+CLOSED = ("eight", "circle")
 FEW = 5
 """Seeds on which variants are measured that are shown for contrast only."""
-NOISE = {"gaussian": 0.25, "parabola": 0.10, "spiral": 0.025, "sine": 0.15, "arc": 0.08}
+NOISE = {
+    "gaussian": 0.25,
+    "parabola": 0.10,
+    "spiral": 0.025,
+    "sine": 0.15,
+    "arc": 0.08,
+    "eight": 0.10,
+    "helix": 0.15,
+    "circle": 0.10,
+    "uneven": 0.10,
+    "hairpin": 0.02,
+}
+BEND = 0.08
+"""Radius of the hairpin's bend: its arms of length 1 are eight sd of the noise apart."""
 
 
 def turn(points: Array, degrees: float) -> Array:
@@ -28,10 +42,23 @@ def turn(points: Array, degrees: float) -> Array:
 
 
 def evenly(curve: Array, count: int) -> Array:
-    """``count`` points along a polyline (p, 2), even in length."""
+    """``count`` points along a polyline (p, d), even in length."""
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
     at = np.linspace(0.0, length[-1], count)
     return np.stack([np.interp(at, length, column) for column in curve.T], axis=1)
+
+
+@cache
+def _helix_axes() -> Array:
+    """Three orthonormal directions (3, 10) of the helix."""
+    return np.linalg.qr(np.random.default_rng(0).normal(size=(10, 3)))[0].T
+
+
+def _hairpin(u: Array) -> Array:
+    at = u * (2 + np.pi * BEND)
+    turned = np.clip((at - 1) / BEND, 0, np.pi)
+    along = np.minimum(at, 1) + BEND * np.sin(turned) - np.maximum(at - 1 - np.pi * BEND, 0)
+    return np.stack([along, BEND - BEND * np.cos(turned)], axis=1)
 
 
 @cache
@@ -43,7 +70,7 @@ def _spiral() -> tuple[Array, Array]:
 
 
 def on_curve(case: str, u: Array) -> Array:
-    """Points (n, 2) of the true curve at quantiles ``u`` (n,) of its parameter."""
+    """Points (n, d) of the true curve at quantiles ``u`` (n,) of its parameter."""
     if case == "gaussian":
         t = ndtri(u)
         return turn(np.stack([t, 0 * t], axis=1), 30)
@@ -56,22 +83,31 @@ def on_curve(case: str, u: Array) -> Array:
     if case == "sine":
         t = 3 * np.pi * u
         return turn(np.stack([t, np.sin(t)], axis=1), 45)
-    t = 1.25 * np.pi * u
+    if case == "eight":
+        return np.stack([np.sin(2 * np.pi * u), 0.5 * np.sin(4 * np.pi * u)], axis=1)
+    if case == "helix":
+        t = 4 * np.pi * u
+        return np.stack([np.cos(t), np.sin(t), 2 * u], axis=1) @ _helix_axes()
+    if case == "hairpin":
+        return _hairpin(u)
+    # Of the uneven arc half of the points lie on its first eighth.
+    t = {"arc": 1.25 * np.pi * u, "circle": 2 * np.pi * u, "uneven": np.pi * u**3}[case]
     return np.stack([np.cos(t), np.sin(t)], axis=1)
 
 
 def draw(case: str, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """``n`` noisy points (n, 2) and their quantiles (n,) along the true curve."""
+    """``n`` noisy points (n, d) and their quantiles (n,) along the true curve."""
     u = rng.uniform(size=n)
     if case == "gaussian":
         across = NOISE[case] * rng.normal(size=n)
         return on_curve(case, u) + turn(np.stack([0 * across, across], axis=1), 30), u
-    return on_curve(case, u) + NOISE[case] * rng.normal(size=(n, 2)), u
+    clean = on_curve(case, u)
+    return clean + NOISE[case] * rng.normal(size=clean.shape), u
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Points to fit (100, 2), their quantiles, and fresh points (3000, 2) to test the band."""
+    """Points to fit (100, d), their quantiles, and fresh points (3000, d) to test the band."""
 
     points: Array
     u: Array
@@ -94,7 +130,7 @@ def truth(case: str) -> Array:
 
 
 def distance(points: Array, curve: Array) -> Array:
-    """Exact distances (n,) from points (n, 2) to a polyline (p, 2)."""
+    """Exact distances (n,) from points (n, d) to a polyline (p, d)."""
     start, way = curve[:-1], np.diff(curve, axis=0)
     square = np.square(way).sum(axis=1)
     start, way, square = start[square > 0], way[square > 0], square[square > 0]
@@ -144,9 +180,11 @@ def curve_error(case: str, curve: Array) -> float:
 
 
 def scores(case: str, data: Sample, curve: Array, radius: float) -> dict[str, float]:
-    """Curve error, coverage and area of the band of ``radius`` around ``curve`` (p, 2)."""
-    return {
+    """Curve error, coverage and, in the plane, area of the band of ``radius`` around ``curve`` (p, d)."""
+    out = {
         "error": curve_error(case, curve),
         "coverage": float((distance(data.fresh, curve) <= radius).mean()),
-        "area": tube_area(curve, radius) / oracle(case)[1],
     }
+    if curve.shape[1] == 2:
+        out["area"] = tube_area(curve, radius) / oracle(case)[1]
+    return out

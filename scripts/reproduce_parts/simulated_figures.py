@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reproduce_parts.simulated_curves import Array, evenly, sample, truth
+from reproduce_parts.simulated_curves import CLOSED, Array, evenly, sample, truth
 
 BLACK, GREY, RED, BLUE = "#111111", "#9a9a9a", "#c0392b", "#2c6fbb"
 TITLES = {
@@ -20,6 +20,11 @@ TITLES = {
     "spiral": "spiral",
     "sine": "rotated sine",
     "arc": "arc",
+    "eight": "closed eight",
+    "helix": "helix in 10 dimensions",
+    "circle": "circle",
+    "uneven": "arc, uneven density",
+    "hairpin": "hairpin",
 }
 
 
@@ -29,7 +34,8 @@ def draw_all(out: Path, peers: list[dict[str, Any]], seed: int = 0) -> list[Path
         corp(out / "simulations-corp.png"),
         panels(out / "simulations.png", ("gaussian", "parabola", "spiral"), peers, seed),
         zoom(out / "simulations-zoom.png", seed),
-        panels(out / "simulations-more.png", ("sine", "arc"), peers, seed),
+        panels(out / "simulations-more.png", ("sine", "arc", "uneven", "hairpin"), peers, seed),
+        panels(out / "simulations-closed.png", ("eight", "circle", "helix"), peers, seed),
     ]
 
 
@@ -74,8 +80,11 @@ def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]], seed
     figure, axes = plt.subplots(1, len(cases), figsize=(4.2 * len(cases), 4.2), layout="constrained")
     for ax, case in zip(axes, cases):
         data = sample(case, seed)
-        band = ElectroGP().fit(data.points).band(random_state=0)
-        curve = np.asarray(band.curve)
+        band = ElectroGP(periodic=case in CLOSED).fit(data.points).band(random_state=0)
+        # More than two dimensions are seen from where they spread most.
+        look = np.linalg.svd(truth(case) - truth(case).mean(axis=0), full_matrices=False)[2][:2].T
+        look = look if look.shape[0] > 2 else np.eye(2)
+        points, curve = data.points @ look, np.asarray(band.curve) @ look
         _tube(ax, evenly(curve, 400), band.radius)
         first = True
         for row in peers:
@@ -83,14 +92,20 @@ def panels(path: Path, cases: tuple[str, ...], peers: list[dict[str, Any]], seed
                 continue
             if row["method"] == "gp-lvm":
                 for drawn in np.asarray(row["draws"]):
-                    ax.plot(*drawn.T, "--", color=GREY, lw=0.8, label="GPy GP-LVM, draws" if first else None)
+                    ax.plot(
+                        *(drawn @ look).T,
+                        "--",
+                        color=GREY,
+                        lw=0.8,
+                        label="GPy GP-LVM, draws" if first else None,
+                    )
                     first = False
             elif row["method"] == "bayesian gp-lvm":
-                ax.plot(*np.asarray(row["curve"]).T, color=RED, lw=1.2, label="GPy Bayesian GP-LVM")
-        ax.plot(*truth(case).T, ":", color=BLUE, lw=1.5, label="truth")
+                ax.plot(*(np.asarray(row["curve"]) @ look).T, color=RED, lw=1.2, label="GPy Bayesian GP-LVM")
+        ax.plot(*(truth(case) @ look).T, ":", color=BLUE, lw=1.5, label="truth")
         ax.plot(*curve.T, color=BLACK, lw=1.6, label="electroGP")
-        ax.plot(*data.points.T, "^", color=BLACK, ms=3, alpha=0.6)
-        low, high = data.points.min(axis=0), data.points.max(axis=0)
+        ax.plot(*points.T, "^", color=BLACK, ms=3, alpha=0.6)
+        low, high = points.min(axis=0), points.max(axis=0)
         room = 0.15 * (high - low).max()
         ax.set(title=TITLES[case], aspect="equal", xlim=(low[0] - room, high[0] + room))
         ax.set(ylim=(low[1] - room, high[1] + room), xlabel="y1", ylabel="y2")
@@ -104,7 +119,7 @@ def zoom(path: Path, seed: int) -> Path:
 
     data = sample("spiral", seed)
     models = {
-        "electroGP, r = 1": ElectroGP().fit(data.points),
+        "electroGP": ElectroGP().fit(data.points),
         "GP-LVM, r = 0, mode of x": ElectroGP(r=0.0, marginal=False).fit(data.points),
     }
     figure, axes = plt.subplots(1, 3, figsize=(12.6, 4.2), layout="constrained")

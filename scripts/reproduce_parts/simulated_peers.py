@@ -66,7 +66,7 @@ def fit(method: str, points: Array, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     pick = rng.integers(0, 400, 2000)
     spread = np.sqrt(np.asarray(variance)[pick].reshape(2000, -1) + noise)
-    drawn = curve[pick] + mean + rng.normal(size=(2000, 2)) * spread
+    drawn = curve[pick] + mean + rng.normal(size=(2000, mean.size)) * spread
     curve = curve + mean
     radius = float(np.quantile(distance(drawn, curve), 0.95))
     out = {"curve": curve, "radius": radius, "x": at, "draws": []}

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from tests.model.planted import planted
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.model import ElectroGP
+from videorestore.model.sheet.dimension import local_dimension
 
 
 def test_common_checks_of_scikit_learn():
@@ -130,6 +131,41 @@ def test_the_dimension_is_found():
     assert ElectroGP(n_components="auto", max_iter=40).fit(y).n_components_ == 2
     _, _, curve = planted(50, 30, cycles=1.0)
     assert ElectroGP(n_components="auto", max_iter=40).fit(curve).n_components_ == 1
+
+
+def _roll(rng, n):
+    t, h = 1.5 * np.pi * (1 + 2 * rng.uniform(size=n)), 21 * rng.uniform(size=n)
+    return np.stack([t * np.cos(t), h, t * np.sin(t)], axis=1) + 0.2 * rng.normal(size=(n, 3))
+
+
+def _sphere(rng, n):
+    v = rng.normal(size=(n, 3))
+    return v / np.linalg.norm(v, axis=1, keepdims=True) + 0.03 * rng.normal(size=(n, 3))
+
+
+def _torus(rng, n):
+    a, b = rng.uniform(0, 2 * np.pi, (2, n))
+    ring = 2 + 0.7 * np.cos(b)
+    y = np.stack([ring * np.cos(a), ring * np.sin(a), 0.7 * np.sin(b)], axis=1)
+    return y + 0.03 * rng.normal(size=(n, 3))
+
+
+def _helix(rng, n):
+    u = rng.uniform(size=n)
+    y = np.stack([np.cos(4 * np.pi * u), np.sin(4 * np.pi * u), 2 * u], axis=1)
+    return y + 0.05 * rng.normal(size=(n, 3))
+
+
+def _solid(rng, n):
+    u = rng.uniform(size=(n, 3))
+    y = np.sin(1.5 * u @ rng.normal(size=(3, 20))) + u @ rng.normal(size=(3, 20))
+    return y + 0.1 * rng.normal(size=y.shape)
+
+
+@pytest.mark.parametrize(("made", "p"), [(_roll, 2), (_sphere, 2), (_torus, 2), (_helix, 1), (_solid, 3)])
+def test_the_dimension_of_rolled_and_closed_surfaces(made, p):
+    found = [local_dimension(made(np.random.default_rng(seed), 300), 3) for seed in range(10)]
+    assert found.count(p) >= 9
 
 
 def test_a_large_offset_changes_nothing():

@@ -68,6 +68,25 @@ def test_a_shift_along_the_curve_does_not_blur_a_placement(many):
     np.testing.assert_allclose(other @ other.T, ours @ ours.T, atol=1e-6 * np.square(ours).max())
 
 
+def test_a_frame_is_placed_by_the_density_of_its_pixels(many):
+    """Between the nodes of the table, too: a normal density with the curve's own covariance, pixel by pixel."""
+    model, truth, _ = many
+    marginal, frame = model.marginal_, truth[30].copy()
+    frame[::3] = np.nan
+    seen = ~np.isnan(frame)
+    (placement,) = model.place(frame[None])
+    top = placement.mode()
+    at = np.array([top - 0.0131, top, top + 0.0207])
+    mean, root = marginal.across(at)
+    expected = []
+    for m, r in zip(mean, root):
+        lever = marginal.loading[seen] @ r
+        cov = lever @ lever.T + np.diag(marginal.noise_var[seen])
+        off = frame[seen] - marginal.mean[seen] - marginal.loading[seen] @ m
+        expected.append(-0.5 * (np.linalg.slogdet(2 * np.pi * cov)[1] + off @ np.linalg.solve(cov, off)))
+    np.testing.assert_allclose(placement.log_likelihood(at), expected, atol=0.02)
+
+
 def test_on_a_point_every_place_is_as_good(many):
     marginal = many[0].marginal_
     assert replace(marginal, x=np.full(marginal.x.size, 0.5)).span == (0.0, 1.0)

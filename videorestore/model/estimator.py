@@ -14,6 +14,8 @@ from videorestore.model.gram import CHUNK, Stream, columns_of
 from videorestore.model.integrated.fit import fit_marginal
 from videorestore.model.integrated.posterior import MarginalPosterior
 from videorestore.model.joint.fit import CurveFit, fit_curve
+from videorestore.model.line.fit import fit_line, in_line
+from videorestore.model.outcome import Options
 from videorestore.model.placing import Placing
 from videorestore.model.posterior import CurvePosterior, Weights
 from videorestore.model.settings import check_components, options_of, warn_of
@@ -37,7 +39,8 @@ class ElectroGP(Placing):
         Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: at their mode a share of the
         likelihood (see ``temper``); where positions are integrated out as much as the evidence asks for, see Notes.
     kernel : {"se", "matern32", "matern52", "auto"}
-        ``auto`` takes the one with the best leave-one-out log score.
+        ``auto`` takes the one with the best leave-one-out log score. More than 2500 frames in known order are fitted
+        in state-space form, with ``hyper="shared"``; there ``se`` and ``auto`` become ``matern52``, see ``kernel_``.
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
         Where to start; the order of the start is kept. ``order``: the frames as they come. Numbers are
         positions. ``auto`` tries all and keeps the one with the best density of held-out frames.
@@ -50,7 +53,8 @@ class ElectroGP(Placing):
         The curve is closed.
     n_components : {1, 2, 3, "auto"}
         Dimension of the positions: 1 is a curve. Beyond, positions lie in a square or cube under the multivariate
-        Corp, at their joint mode with shared hyper-parameters. ``auto`` takes what predicts frames best.
+        Corp, at their joint mode with shared hyper-parameters. ``auto`` asks the evidence: of neighbourhoods where frames
+        have at most 64 values, else of held-out frames.
     random_state : int, RandomState or None
         For sampling; the fit itself is deterministic.
     recipe : {"default", "paper"}
@@ -98,7 +102,7 @@ class ElectroGP(Placing):
     r_ : float
         Repulsion that was used; ``corp_active_`` if it is above 0.
     collapsed_, ambiguous_ : bool
-        The curve is a point within the noise; another order is about as probable.
+        The curve is a point within the noise; another curve, or noise alone, is about as probable. Both warn.
     n_iter_ : int
     n_features_in_ : int
 
@@ -177,13 +181,25 @@ class ElectroGP(Placing):
         if frames.shape[1] <= CHUNK // 2:
             frames = frames.astype(np.float64)
         self._training = frames
+        for earlier in ("marginal_", "sheet_"):
+            self.__dict__.pop(earlier, None)
         if check_components(self.n_components) != 1:
             self._fit_sheet(frames)
             if self.n_components_ > 1:
                 return self
-        if not self._fit_marginal(frames):
+        options = options_of(self)
+        if in_line(frames, options):
+            self._fit_line(frames, options)
+        elif not self._fit_marginal(frames):
             self._fit_stream(columns_of(frames), frames.shape[0])
         return self
+
+    def _fit_line(self, frames: Block, options: Options) -> None:
+        """Fit a long film in known order, in state-space form."""
+        with one_thread():
+            fit, posterior = fit_line(frames, options)
+        self._adopt(fit)
+        self._posterior = posterior
 
     def fit_stream(self, chunks: Callable[[], Iterable[Block]], n_frames: int) -> ElectroGP:
         """Fit the curve to pixels that stream by.
@@ -271,9 +287,17 @@ class ElectroGP(Placing):
         if found is None:
             return False
         self.marginal_, fit = found
-        self._adopt(fit)
-        self._posterior = MarginalPosterior(self.marginal_, fit)
-        self.collapsed_, self.ambiguous_ = self.marginal_.collapsed, self.marginal_.ambiguous
+        if self.marginal_.collapsed and self.marginal == "auto" and not robust:
+            # Whoever asks for a curve has reason to expect one: the mode may find it where noise explains as much.
+            self._fit_stream(columns_of(frames), frames.shape[0])
+            noise_sd = np.sqrt(self.noise_var_.sum())
+            self.collapsed_ = bool(np.linalg.norm(np.ptp(self.curve()[1], axis=0)) < noise_sd)
+            self.ambiguous_ = not self.collapsed_
+            del self.marginal_
+        else:
+            self._adopt(fit)
+            self._posterior = MarginalPosterior(self.marginal_, fit)
+            self.collapsed_, self.ambiguous_ = self.marginal_.collapsed, self.marginal_.ambiguous
         warn_of(self)
         return True
 

@@ -106,11 +106,11 @@ class Placement:
         Log density of the seen pixels, the position integrated out.
     """
 
-    def __init__(self, posterior: CurvePosterior, seen: SeenPixels) -> None:
-        if seen.size.sum() == 0:
+    def __init__(self, posterior: CurvePosterior, seen: SeenPixels | None) -> None:
+        if seen is not None and seen.size.sum() == 0:
             raise InputError("a frame to be placed needs a seen pixel that changes along the curve, got none")
         self.posterior = posterior
-        self.seen = seen
+        self.seen: Any = seen
         low, high = posterior.span
         grid = self.nodes = self.make_nodes()
         value = self.log_likelihood(grid)

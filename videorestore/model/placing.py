@@ -15,6 +15,7 @@ from videorestore.errors import InputError
 from videorestore.model.gram import columns_of
 from videorestore.model.imputation import check_method, complete
 from videorestore.model.integrated.posterior import MarginalPosterior
+from videorestore.model.line.posterior import LinePosterior
 from videorestore.model.placement import Chain, Placement, gather
 from videorestore.model.posterior import CurvePosterior
 from videorestore.model.sheet.fit import Sheet
@@ -44,7 +45,7 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The same against training pixels that stream by in the blocks of the fit."""
         check_is_fitted(self, "fit_")
         with one_thread():
-            if isinstance(self._posterior, MarginalPosterior):
+            if isinstance(self._posterior, (MarginalPosterior, LinePosterior)):
                 return [self._posterior.place(frame) for frame in frames]
             return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
 

@@ -64,7 +64,7 @@ def warn_of(model: Any) -> None:
     if model.collapsed_:
         text = "the curve collapsed to a point: noise explains the data as well; give more data, or known noise_var"
     elif model.ambiguous_:
-        text = "another order of the data is about as probable; give more data, or init"
+        text = "another curve, or noise alone, is about as probable; give more data, or init"
     else:
         return
     warnings.warn(text, ConvergenceWarning, stacklevel=4)

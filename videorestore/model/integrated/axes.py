@@ -15,6 +15,8 @@ FEW = 2
 """Dimensions up to which every principal axis is kept."""
 MOST_AXES = 16
 """Axes kept at most; data that need more have positions so sharp that their mode serves."""
+NOISIER = 2.0
+"""Times the noise variance at the mode that noise may have: positions at their mode soak some of it up."""
 EDGE = 1.05
 """Times the largest variance that noise alone would give an axis (Marchenko and Pastur), above which one is kept."""
 
@@ -86,8 +88,11 @@ def centred(y: Array) -> Frame:
     )
 
 
-def turned(frame: Frame) -> Frame | None:
-    """The principal axes that rise above the noise; None where they are too many."""
+def turned(frame: Frame, level: float) -> Frame | None:
+    """The principal axes that rise above the noise; None where they are too many.
+
+    ``level`` is the noise variance at the mode: where few dimensions are left, they may all hold the curve.
+    """
     points = frame.points
     n, d = points.shape
     if d <= FEW:
@@ -96,9 +101,9 @@ def turned(frame: Frame) -> Frame | None:
     order = np.argsort(-values)[: min(n - 1, d)]
     values = np.maximum(values[order], 0.0) / n
     above, before = 0, -1
-    while above != before and above < values.size - 1:
+    while above != before and above < values.size:
         # What the axes above leave is noise: the more there are, the less it is.
-        noise = values[above:].sum() / (d - above)
+        noise = min(values[above:].sum() / (d - above), NOISIER * level)
         before, above = above, int((values > noise * np.square(1.0 + np.sqrt(d / n)) * EDGE).sum())
     if above > MOST_AXES and values[MOST_AXES:above].sum() > 0.5 * noise * d:
         return None

@@ -59,6 +59,7 @@ def fit_marginal(frames: Block, options: Options, always: bool = False) -> tuple
             noise_var=None if noise is None else float(noise),
             noise_floor=options.noise_floor,
             starts=anywhere,
+            level=float(fit.noise_var[fit.label >= 0].mean()),
         ),
         kernel=fit.kernel.name,
         periodic=fit.periodic,

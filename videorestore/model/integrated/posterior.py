@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -55,7 +56,27 @@ class MarginalPosterior(CurvePosterior):
         """Where the curve is held by data: beyond it lies the prior."""
         return self.marginal.span
 
-    def weights(self, x: Array) -> MarginalWeights:
+    @cached_property
+    def nodes(self) -> Array:
+        """Positions at which every frame is tried first."""
+        return np.linspace(*self.span, NODES + 1)
+
+    @cached_property
+    def spread_at_nodes(self) -> Array:
+        """Covariance (p, a, a) of the curve across itself there, made once: see :meth:`Marginal.across`."""
+        root = self.marginal.across(self.nodes)[1]
+        return np.asarray(root @ root.transpose(0, 2, 1))
+
+    def near(self, x: Array) -> tuple[Array, Array]:
+        """Mean (m, a) of the curve at ``x`` (m,) on the span, and its covariance (m, a, a) across, straight between nodes."""
+        nodes, table = self.nodes, self.spread_at_nodes
+        where = (x - nodes[0]) * ((nodes.size - 1) / max(nodes[-1] - nodes[0], 1e-300))
+        cell = np.clip(where.astype(np.intp), 0, nodes.size - 2)
+        share = (where - cell)[:, None, None]
+        mean = self.marginal.features(x) @ self.marginal.weights
+        return mean, (1.0 - share) * table[cell] + share * table[cell + 1]
+
+    def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
         at = np.asarray(x, dtype=np.float64).reshape(-1)
         if not np.isfinite(at).all():
@@ -66,7 +87,7 @@ class MarginalPosterior(CurvePosterior):
         if constant.any():
             mean[:, constant], sd[:, constant] = self.fit.mean[constant], 0.0
         none = np.empty((0, at.size))
-        return MarginalWeights(posterior=self, x=at, matrix=none, variance=none, values=mean, spread=sd)
+        return HeldWeights(posterior=self, x=at, matrix=none, variance=none, values=mean, spread=sd)
 
     def sample(
         self,
@@ -126,7 +147,7 @@ class MarginalPosterior(CurvePosterior):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalWeights(Weights):
+class HeldWeights(Weights):
     """Mean and sd (m, d) of the curve at positions ``x`` (m,); the weights themselves are not kept."""
 
     values: Array
@@ -195,19 +216,19 @@ class MarginalPlacement(Placement):
     def log_likelihood(self, x: Array) -> Array:
         """Log density (m,) of the seen pixels at positions ``x`` (m,).
 
-        With the covariance of the curve R R' in the axes and G their products, the determinant is that of
-        I + R'GR, and the error loses what the curve's own variance explains.
+        With the covariance C of the curve in the axes and G their products, the determinant is that of I + CG, and the
+        error loses what the curve's own variance explains.
         """
-        seen: _Seen = self.seen  # type: ignore[assignment]
-        marginal: Marginal = self.posterior.marginal  # type: ignore[attr-defined]
-        at, root = marginal.across(x)
+        seen: _Seen = self.seen
+        own: MarginalPosterior = self.posterior  # type: ignore[assignment]
+        marginal = own.marginal
+        at, spread = own.near(x)
         pulled = at @ seen.gram
         square = np.maximum(seen.norm + np.einsum("ma,ma->m", pulled - 2.0 * seen.line, at), 0.0)
-        score = np.einsum("mab,ma->mb", root, seen.line - pulled)
-        core = root.transpose(0, 2, 1) @ seen.gram @ root
-        step = np.arange(core.shape[1])
-        core[:, step, step] += 1.0
-        square = square - np.einsum("mb,mb->m", score, np.linalg.solve(core, score[:, :, None])[:, :, 0])
+        score = seen.line - pulled
+        core = np.eye(at.shape[1]) + spread @ seen.gram
+        moved = np.linalg.solve(core, np.einsum("mab,mb->ma", spread, score)[:, :, None])[:, :, 0]
+        square = square - np.einsum("ma,ma->m", score, moved)
         log_det = np.linalg.slogdet(core)[1] + seen.logs
         freedom = marginal.freedom
         if freedom is None:
@@ -221,4 +242,4 @@ class MarginalPlacement(Placement):
 
     def make_nodes(self) -> Array:
         """Positions (p,) to begin with."""
-        return np.linspace(*self.posterior.span, NODES + 1)
+        return self.posterior.nodes  # type: ignore[attr-defined, no-any-return]

@@ -30,8 +30,8 @@ R_LEAST, R_FIRST, R_MOST, R_STEP = 0.003, 0.3, 300.0, 10.0 ** (2 / 3)
 """Where repulsion is learnt: the least, the first that is tried, the most, and the factor between two steps.
 
 An open curve is searched without: under more a search ends at shorter lengths, and does not leave them when it
-is lowered (on spirals of 100 points its evidence was 5 to 8 nats behind). A closed one is searched under R_FIRST: there only
-one order is tried, and without repulsion the circle falls together."""
+is lowered (on spirals of 100 points its evidence was 5 to 8 nats behind). A closed one is searched under R_FIRST: without
+repulsion the circle falls together."""
 R_PRICE = 2.5
 """Nats that each step of the repulsion, and positions that crowd, must gain: the evidence is approximate, and where an even speed is believed
 wrongly the curve has to bend with the chance of the points."""
@@ -44,9 +44,10 @@ UNEQUAL = 0.3
 SHARP = 4.5
 """Cells for each point from which positions of many dimensions are sharp: their sd is then 0.55 of the spacing."""
 ALIKE = 3.0
-"""Nats within which two orders explain the data about as well."""
-CURVE_ODDS = 6.0
-"""Nats that a curve may lie behind a point: whoever asks for a curve has reason to expect one."""
+"""Nats within which two curves explain the data about as well."""
+BENT = 2.0
+"""Nats by which the evidence may understate a curve that bends more than another: against Laplace's approximation around the
+curve it lay behind by 0.9 on straight lines through 10 points and by 2.5 on parabolas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,8 @@ class Request:
         Smallest noise variance, as a share of the mean variance of the data.
     starts : bool
         Try other orders too, and keep the one with the highest evidence.
+    level : float
+        Noise variance as a first look sees it.
     """
 
     r: float | str = "auto"
@@ -73,6 +76,7 @@ class Request:
     noise_var: float | None = None
     noise_floor: float = 1e-5
     starts: bool = True
+    level: float = np.inf
 
 
 def refine(
@@ -118,7 +122,7 @@ def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Reques
         return None
     whole = bool(frame.seen.all())
     if whole and noise != "dimension" and y.shape[1] > 1:
-        frame = turned(frame)
+        frame = turned(frame, request.level)
     elif y.shape[1] > OWN_DIMENSIONS:
         frame = None
     if frame is None:
@@ -128,17 +132,17 @@ def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Reques
         "count": int(np.clip(0.72 * n, 24, 96)),
         "kernel": kernel_named(kernel),
         "periodic": periodic,
-        "r": (R_FIRST if periodic else 0.0) if isinstance(r, str) else r,
+        "r": max(R_FIRST if periodic else 0.0, 0.0 if isinstance(r, str) else r),
     }
     data = frame.data(tied=noise != "dimension", floor=request.noise_floor, noise_var=request.noise_var)
     freedom = FREEDOM if noise == "student" else None
-    best, ambiguous = _search(
-        data, make_basis(size=COARSE, **layout), given, request.starts and not periodic, freedom
-    )
+    best, ambiguous = _search(data, make_basis(size=COARSE, **layout), given, request.starts, freedom)
     cells = _cells(best)
     if freedom is None and _mode_serves(best, frame, cells):
         return None
     layout["size"] = min(cells, FINE)
+    if not isinstance(r, str):
+        layout["r"] = r
     best = _run(_regrid(best, make_basis(**layout)), 40)
     best, frame = _noise_of_dimensions(best, frame, request)
     if (isinstance(r, str) or r > 0) and not periodic:
@@ -287,38 +291,52 @@ def _recut(q: Array, place: Array) -> Array:
 def _search(
     data: Data, basis: Basis, given: Array, others: bool, freedom: float | None
 ) -> tuple[State, bool]:
-    """Short runs from several orders, longer ones from the best two; and whether another order is as good."""
+    """Short runs from several orders, longer ones from the best two; and whether another curve is as good."""
     orders = {"given": given}
-    others = others and 8 <= data.y.shape[0] <= MOST_FOR_STARTS
+    others = others and data.y.shape[0] <= MOST_FOR_STARTS
     if others:
-        for label, order in starting_orders(data.y, data.seen).items():
+        found = starting_orders(data.y, data.seen, closed=basis.periodic, robust=freedom is not None)
+        for label, order in found.items():
             if differs(order, list(orders.values())):
                 orders[label] = order
-    tried = [_run(_from_order(data, basis, order, label, freedom), 10) for label, order in orders.items()]
-    if others:
-        # A curve that turns within few lengths is lost where noise may explain it first.
-        tried += [
-            _run(_from_order(data, basis, order, label, freedom, short=True), 10)
-            for label, order in orders.items()
-        ]
-    tried = _sorted(tried)
-    longer = [_run(state, 25) for state in tried[:2]]
-    if all(state.collapsed for state in longer):
-        longer += [_run(state, 25) for state in tried[2:] if not state.collapsed][:1]
-    longer = _sorted(longer)
-    best = _mended(longer[0]) if others else longer[0]
-    s = basis.s
-    found = modes(best.q, s, basis.periodic)
+    # A curve that turns within few lengths is lost where noise may explain it first.
+    tried = [
+        _run(_from_order(data, basis, order, label, freedom, short), 10)
+        for short in ((False, True) if others else (False,))
+        for label, order in orders.items()
+    ]
+    longer: list[State] = []
+    for state in _sorted(tried):
+        top = max((one.evidence for one in longer if not one.collapsed), default=-np.inf)
+        if len(longer) < 2 or (
+            state.evidence > top - 2 * ALIKE and all(_apart(state, one) > 1.0 for one in longer)
+        ):
+            longer.append(_run(state, 25))
+    best = _best(longer)
+    if others and not basis.periodic:
+        best = _mended(best)
+    # Among the rivals is the point: whether noise alone would do.
     rivals = [state for state in tried + longer if state.evidence > best.evidence - ALIKE]
-    ambiguous = any(
-        abs(np.corrcoef(found, modes(state.q, s, basis.periodic))[0, 1]) < 0.9 for state in rivals
-    )
-    return best, ambiguous and not basis.periodic
+    return best, any(_apart(best, state) > 1.0 for state in rivals)
 
 
 def _sorted(states: list[State]) -> list[State]:
-    """Best first; a point must beat a curve by more than a little."""
-    return sorted(states, key=lambda state: -state.evidence + (CURVE_ODDS if state.collapsed else 0.0))
+    """Best first, any curve before a point: whoever asks for a curve has reason to expect one."""
+    return sorted(states, key=lambda state: (state.collapsed, -state.evidence))
+
+
+def _best(states: list[State]) -> State:
+    """The best; of curves about as good the one that leaves least noise, since the evidence understates what bends."""
+    first = _sorted(states)[0]
+    near = [s for s in states if s.collapsed == first.collapsed and s.evidence > first.evidence - BENT]
+    return min(near, key=lambda state: float(np.log(state.curve.noise_var).mean()))
+
+
+def _apart(one: State, other: State) -> float:
+    """Distance between what two curves make of the points, in sds of the smaller noise, root mean square."""
+    fitted = (s.q @ (s.basis.phi[:, s.curve.keep] @ s.curve.mean) for s in (one, other))
+    noise = np.minimum(one.curve.noise_var, other.curve.noise_var)
+    return float(np.sqrt(np.mean(np.square(np.subtract(*fitted)) / noise)))
 
 
 def _from_order(
@@ -351,10 +369,9 @@ def _mended(best: State) -> State:
             break
         known += chains
         tried = [_run(_from_order(data, basis, order, best.start, best.freedom), 3) for order in chains]
-        tried.sort(key=lambda state: -state.evidence)
-        other = max((_run(state, 30) for state in tried[:2]), key=lambda state: state.evidence)
+        other = _sorted([_run(state, 30) for state in _sorted(tried)[:2]])[0]
         # Less than this is the same place reached again.
-        if other.evidence <= best.evidence + 0.5:
+        if other.evidence <= best.evidence + 0.5 or _best([best, other]) is best:
             break
         best = other
     return best

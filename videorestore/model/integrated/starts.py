@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
+from videorestore.model.starts import order_from
+
 Array = NDArray[np.float64]
 
+ALONE = (3, 3.0)
+"""A point stands alone whose so many-th neighbour is so many times as far as is usual."""
 CUTS = 4
 """Links of a chain at which it may be cut and joined otherwise."""
 
@@ -63,9 +67,23 @@ def diffusion(distance: Array, k: int) -> Array:
     return np.asarray(vectors[:, -2] / np.sqrt(degree))
 
 
-def starting_orders(y: Array, seen: Array) -> dict[str, Array]:
-    """Named positions (n,) in (0, 1) to start from, of centred points (n, d), zeros where missing."""
+def starting_orders(y: Array, seen: Array, *, closed: bool = False, robust: bool = False) -> dict[str, Array]:
+    """Named positions (n,) in (0, 1) to start from, of centred points (n, d), zeros where missing.
+
+    ``closed``: around a circle. ``robust``: points that stand alone do not take part; each is put beside the one it is nearest to.
+    """
     distance = distances(y, seen)
+    if robust:
+        reach = np.sort(distance, axis=1)[:, min(ALONE[0], len(y) - 1)]
+        alone = reach > ALONE[1] * np.median(reach)
+        kept = np.flatnonzero(~alone)
+        beside = kept[distance[:, kept].argmin(axis=1)]
+        found = starting_orders(y[kept], seen[kept], closed=closed)
+        at = np.searchsorted(kept, beside)
+        return {name: ranks(order[at]) for name, order in found.items()}
+    chain = np.argsort(order_from("chain", np.square(distance), periodic=closed), kind="stable")
+    if closed:
+        return {"chain": ranks(chain.astype(np.float64))}
     line = np.linalg.svd(y, full_matrices=False)[0][:, 0]
     return {
         "graph": ranks(along_graph(distance, 4)),
@@ -73,6 +91,7 @@ def starting_orders(y: Array, seen: Array) -> dict[str, Array]:
         "diffusion": ranks(diffusion(distance, 8)),
         "near diffusion": ranks(diffusion(distance, 3)),
         "line": ranks(line),
+        "chain": ranks(chain.astype(np.float64)),
     }
 
 

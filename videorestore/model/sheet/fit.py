@@ -16,6 +16,7 @@ from videorestore.model.joint.evidence import base_r
 from videorestore.model.joint.objective import inverse_and_logdet
 from videorestore.model.joint.optimize import minimise
 from videorestore.model.outcome import Options
+from videorestore.model.sheet.dimension import local_dimension
 from videorestore.model.sheet.objective import SheetPosterior
 from videorestore.model.starts import neighbour_graph
 
@@ -27,6 +28,8 @@ MARGIN = 0.06
 STARTS = 4
 """Nearest training frames from whose positions a frame is placed."""
 MOST_COMPONENTS = 3
+FEW = 64
+"""Values of a frame up to which its neighbourhood is taken for flat to choose the dimension."""
 GAIN = 0.01
 """Nats per value by which one dimension more must raise the log density of held-out frames."""
 HELD = 4
@@ -130,17 +133,27 @@ def fit_sheet(frames: Block, options: Options, components: int | str) -> Sheet:
     if frames.shape[0] < 6:
         raise InputError(f"a surface needs at least 6 frames, got {frames.shape[0]} sample(s); add frames")
     if components == "auto":
-        held = np.arange(frames.shape[0]) % HELD == HELD // 2
-        best, score = 1, -np.inf
-        for p in range(1, MOST_COMPONENTS + 1):
-            part = _fit(frames[~held], options, p)
-            logs = [part.log_density(frames[~held], z) for z in frames[held].astype(np.float64)]
-            mean = float(np.median(logs)) / frames.shape[1]
-            if mean < score + GAIN:
-                break
-            best, score = p, mean
-        components = best
+        components = _dimension(frames, options)
     return _fit(frames, options, int(components))
+
+
+def _dimension(frames: Block, options: Options) -> int:
+    """Dimension by evidence: of neighbourhoods where values are few, else of held-out frames.
+
+    Pictures of what moves bend too much for a neighbourhood to be flat.
+    """
+    if frames.shape[1] <= FEW:
+        return local_dimension(frames.astype(np.float64), MOST_COMPONENTS)
+    held = np.arange(frames.shape[0]) % HELD == HELD // 2
+    best, score = 1, -np.inf
+    for p in range(1, MOST_COMPONENTS + 1):
+        part = _fit(frames[~held], options, p)
+        logs = [part.log_density(frames[~held], z) for z in frames[held].astype(np.float64)]
+        mean = float(np.mean(logs)) / frames.shape[1]
+        if mean < score + GAIN:
+            break
+        best, score = p, mean
+    return best
 
 
 def _fit(frames: Block, options: Options, p: int) -> Sheet:

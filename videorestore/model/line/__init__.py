@@ -1,0 +1,1 @@
+"""The electroGP on long films in known order, in state-space form."""
