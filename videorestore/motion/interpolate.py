@@ -29,7 +29,7 @@ _APART = 3.0  # pixels by which something moves otherwise than its surroundings,
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
 _ENOUGH = 200_000  # pixels in which motion is sought, at least: larger frames are reduced by a whole number
-_MOST = 3  # of them, along an axis
+_MOST = 2  # pixels of a frame to one of those, along an axis: by 3, some frames of 720p lost .15 dB
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
