@@ -6,9 +6,10 @@ import pytest
 import videorestore as vr
 from tests.verbs.test_verbs import drifting
 from videorestore.detect.damage import find_damage, weigh_spots
+from videorestore.detect.drawn import drawn
 from videorestore.detect.verdict import SURE, film_odds, motion_ranks, place_odds
 from videorestore.media import open_source
-from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt, drawn
+from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt
 from videorestore.plan.scan import scan
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
+from videorestore.detect.drawn import drawn
 from videorestore.detect.sight import reduction
 from videorestore.detect.verdict import SURE, film_odds
 from videorestore.make.masks import SHORT, Masked, MaskSource, masked
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, read_some
-from videorestore.spatial.noise import LUMA
 
 SAMPLED_SHOTS = 3
 SAMPLED_FRAMES = 15
@@ -36,12 +36,8 @@ CERTAIN = 2.2
 NUMBER = 3
 """Spots in a frame of a clean film from which on they are taken for dirt: that comes in numbers."""
 
-TONES, APART = 24, 60.0
-"""Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
-
-EVEN, WRITTEN = 0.35, 0.6
-BLACK, WHITE = 8.0, 247.0
-"""Share of such pictures that is quite even, between these levels, or with what is black and white between the rest."""
+LONG = 0.1
+"""Share of the height or width from which on a spot counts by itself: scratches and dropouts run along film and lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +109,16 @@ class SearchedMasks(MaskSource):
 
 
 def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
-    """What is left when spots that are alone in their frame count as things: a ball, a spark, a blinking light."""
-    spots = Counter(place.frame for place in damage if place.kind in ("dust", "blotch"))
+    """What is left when spots that are alone in their frame count as things: a ball, a spark, a blinking light, a twig."""
+
+    def small(place: Damage) -> bool:
+        _, _, width, height = place.box
+        return width < LONG * masks.shape[2] and height < LONG * masks.shape[1]
+
+    spots = Counter(place.frame for place in damage if small(place))
     kept = []
     for place in damage:
-        if place.kind in ("dust", "blotch") and spots[place.frame] < NUMBER:
+        if small(place) and spots[place.frame] < NUMBER:
             x, y, width, height = place.box
             masks[place.frame, y : y + height, x : x + width] = False
         else:
@@ -146,29 +147,6 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     if odds > SURELY_DIRTY:
         return SearchedMasks(noise_sd=found.sure_noise_sd, rate=damaged * number)
     return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, things=number)
-
-
-def drawn(frames: FloatArray) -> bool:
-    """Whether every picture ``(n, height, width, channels)`` has few tones, far apart, or is mostly quite even."""
-    tones = np.rint(frames @ LUMA if frames.shape[3] == 3 else frames[..., 0])
-    if all(float(np.ptp(t)) > APART and len(np.unique(t)) <= TONES for t in tones):
-        return True
-    return all(_evenly(f, t) for f, t in zip(frames, tones))
-
-
-def _evenly(frame: FloatArray, tones: FloatArray) -> bool:
-    """Whether most pixels equal their neighbours exactly: a camera always has some noise.
-
-    Black and white have none; they count for more where they are what something is written on, not its border.
-    """
-    equal = ((frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])).all(axis=2)
-    inner = ((tones > BLACK) & (tones < WHITE))[:-1, :-1]
-    if inner.mean() > 0.2:
-        return float(equal[inner].mean()) > EVEN
-    rows, columns = np.flatnonzero(inner.any(axis=1)), np.flatnonzero(inner.any(axis=0))
-    if not len(rows):
-        return False
-    return float(equal[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].mean()) > WRITTEN
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import FloatArray
+from videorestore.detect.drawn import drawn
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.make.work import Shot
 from videorestore.plan.look import shared_out
-from videorestore.spatial.noise import Noise
+from videorestore.spatial.noise import Noise, is_monochrome
 
 LENGTH, SIDE = 10, 640
 """Frames of a shot, and pixels of a side from the middle of large ones, that tell the noise well enough."""
@@ -121,6 +122,8 @@ def without_bars(frames: FloatArray) -> FloatArray:
 def _doubted(frames: FloatArray) -> Noise:
     """The noise of some frames, not to be trusted where single frames do not show it."""
     frames = without_bars(frames)
+    if drawn(frames):
+        return Noise(sd=0.0, per_channel=(0.0,) * frames.shape[3], monochrome=is_monochrome(frames))
     noise = estimate_noise(frames)
     share = QUIET_CODED if noise.codec else QUIET
     shown = quietest_sd(frames, noise.sd) >= share * noise.sd
