@@ -48,3 +48,13 @@ def test_the_usual_noise_is_that_of_the_middle_frame():
     assert usual_noise(noises, [(0, 4), (4, 10), (10, 13)]).sd == 5.0
     assert usual_noise(noises, [(0, 20), (20, 26), (26, 29)]).sd == 9.0
     assert usual_noise([], []).sd == 0
+
+
+def test_what_a_computer_draws_has_no_noise_however_it_jumps():
+    rng = np.random.default_rng(3)
+    page = np.full((400, 96), 250.0, np.float32)
+    for y in range(8, 390, 10):
+        page[y : y + 5, 6:90] = np.where(rng.uniform(size=(5, 84)) < 0.4, 20.0, 250.0)
+    clip = np.stack([page[a : a + 64] for a in np.cumsum([3, 14, 30, 14, 3, 14, 30, 14, 3, 14])])
+    (found,) = measured(np.repeat(clip[..., None], 3, axis=3), ((0, 10),))
+    assert found.sd == 0
