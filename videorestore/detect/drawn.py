@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from videorestore.clip import FloatArray
+from videorestore.clip import FloatArray, Mask
 from videorestore.spatial.noise import LUMA
 
 _TONES, _APART = 24, 60.0
@@ -23,12 +23,18 @@ def drawn(frames: FloatArray) -> bool:
     return all(_evenly(f, t) for f, t in zip(frames, tones))
 
 
+def equal_pixels(frame: FloatArray) -> Mask:
+    """Which pixels ``(height - 1, width - 1)`` are exactly as those below and to the right."""
+    here, below, right = frame[:-1, :-1], frame[1:, :-1], frame[:-1, 1:]
+    return np.asarray(((here == below) & (here == right)).all(axis=2))
+
+
 def _evenly(frame: FloatArray, tones: FloatArray) -> bool:
     """Whether most pixels equal their neighbours exactly: a camera always has some noise.
 
     Black and white have none; they count for more where they are what something is written on, not its border.
     """
-    equal = ((frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])).all(axis=2)
+    equal = equal_pixels(frame)
     inner = ((tones > _BLACK) & (tones < _WHITE))[:-1, :-1]
     if inner.mean() > 0.2:
         return float(equal[inner].mean()) > _EVEN
