@@ -113,7 +113,7 @@ def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
 
     def small(place: Damage) -> bool:
         _, _, width, height = place.box
-        return width < LONG * masks.shape[2] and height < LONG * masks.shape[1]
+        return bool(width < LONG * masks.shape[2] and height < LONG * masks.shape[1])
 
     spots = Counter(place.frame for place in damage if small(place))
     kept = []
