@@ -121,6 +121,10 @@ class SparedMasks(MaskSource):
         """See `MaskSource.reach`."""
         return self.inner.reach
 
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """See `MaskSource.seconds`."""
+        return self.inner.seconds(pixels)
+
     def touches(self, start: int, stop: int) -> bool:
         """See `MaskSource.touches`."""
         return self.inner.touches(start, stop)
