@@ -38,7 +38,7 @@ NUMBER = 3
 """Spots in a frame of a clean film from which on they are taken for dirt: that comes in numbers."""
 
 LONG = 0.1
-"""Share of the height or width from which on a spot counts by itself: scratches and dropouts run along film and lines."""
+"""Share of the height or width from which on a scratch or dropout counts by itself: they run along film and lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,8 @@ def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
 
     def small(place: Damage) -> bool:
         _, _, width, height = place.box
-        return bool(width < LONG * masks.shape[2] and height < LONG * masks.shape[1])
+        short = width < LONG * masks.shape[2] and height < LONG * masks.shape[1]
+        return bool(short or place.kind in ("dust", "blotch"))
 
     spots = Counter(place.frame for place in damage if small(place))
     kept = []
