@@ -26,8 +26,8 @@ from videorestore.cli.program import main
 from videorestore.media.pipe import ffmpeg
 
 MEMORY = 6 << 30
-SECONDS = 60
-"""Address space and time that one command may take."""
+SECONDS, PATIENCE = 60, 600
+"""Address space, processor time and time that one command may take: other work may slow it down, not stop it."""
 
 CONTAINERS = {
     "h264.mp4": ["-c:v", "libx264", "-c:a", "aac", "-movflags", "+faststart"],
@@ -104,13 +104,14 @@ def verdict(words: list[str], folder: Path) -> str:
     if child == 0:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         log = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 2)
         with told.open("a") as err:
             world = Environment(stdout=io.StringIO(), stderr=err, cwd=str(folder))
             status = int(main(words, world))
         os._exit(status)
-    late = time.monotonic() + SECONDS
+    late = time.monotonic() + PATIENCE
     while time.monotonic() < late:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:

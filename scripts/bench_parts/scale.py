@@ -291,11 +291,22 @@ def estimates(folder: Path, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def flip(path: Path, moments: random.Random) -> bool:
+    """Flip a bit of a file; whether it was still there."""
+    with contextlib.suppress(OSError):
+        content = bytearray(path.read_bytes())
+        content[moments.randrange(len(content))] ^= 1 << moments.randrange(8)
+        path.write_bytes(content)
+        return True
+    return False
+
+
 def killed(folder: Path, quick: bool) -> dict[str, Any]:
     """``kill -9`` at random moments, resumed: the pixels must be those of an undisturbed run.
 
-    Every other time the whole family is killed, else only the process that the user sees. A moment is a number of
-    finished pieces and some time beyond, so that it does not depend on how busy the machine is.
+    Every other time the whole family is killed, else only the process that the user sees; two times of three a bit is
+    flipped in what the run left. A moment is a number of finished pieces and some time beyond, so that it does not
+    depend on how busy the machine is.
     """
     from videorestore.media import read
 
@@ -322,7 +333,8 @@ def killed(folder: Path, quick: bool) -> dict[str, Any]:
     moments = random.Random(5)
     pieces = frames // 50
     equal = went_on = 0
-    count = 3 if quick else 10
+    flipped = 0
+    count = 3 if quick else 20
     for trial in range(count):
         output = folder / f"killed{trial}.mkv"
         process = start(output)
@@ -337,6 +349,10 @@ def killed(folder: Path, quick: bool) -> dict[str, Any]:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         went_on += any(work.glob("0*.json"))
+        left = sorted(path for path in work.glob("*") if path.stat().st_size)
+        if trial % 3 and left:
+            # Whoever was not killed with the others may still write.
+            flipped += flip(moments.choice(left), moments)
         if start(output).wait():
             raise RuntimeError("a run that goes on failed")
         equal += np.array_equal(np.asarray(read(output).frames), expected)
@@ -344,6 +360,7 @@ def killed(folder: Path, quick: bool) -> dict[str, Any]:
     return {
         "killed": count,
         "with_finished_pieces": went_on,
+        "bits_flipped": flipped,
         "equal": equal,
         "undisturbed_s": round(length, 1),
     }

@@ -45,6 +45,7 @@ def _timed(function: Callable[[], Any], megapixels: float) -> tuple[float, Any]:
 
 def _whole_frames(path: Path) -> dict[str, float]:
     from videorestore.media import SinkOptions, join_segments, open_source, write_segment
+    from videorestore.media.companions import Others
     from videorestore.media.outputs import OutputShape
     from videorestore.plan.look import brightness, measured, small_picture
 
@@ -69,7 +70,7 @@ def _whole_frames(path: Path) -> dict[str, float]:
             lambda: write_segment(iter(frames), segment, shape, SinkOptions(), output=output), all_pixels
         )
         costs["joining"], _ = _timed(
-            lambda: join_segments([segment], output, shape, SinkOptions(), streams_from=str(path), span=None),
+            lambda: join_segments([segment], output, shape, SinkOptions(), others=Others(path=str(path))),
             all_pixels,
         )
     many = [pictures[k % len(pictures)] for k in range(LOOKED_AT)]

@@ -313,3 +313,28 @@ def test_a_camera_that_stops_and_starts_gently_has_no_frozen_frames():
     assert survey(iter(seen(speeds))).frozen == ()
     # The same pause as a fault: what it hid comes all at once.
     assert survey(iter(seen([4.0] * 12 + [0.0, 0.0, 12.0] + [4.0] * 12))).frozen == (13, 14)
+
+
+def test_a_pause_of_some_frames_behind_which_nothing_is_missing_is_not_frozen():
+    """A page that is scrolled by jerks differs by as much after a pause as after any other step."""
+    rows = np.random.default_rng(2).integers(0, 2, (400, 12)) * 200.0
+    page = np.kron(rows, np.ones((3, 8)))
+    at = np.cumsum([0, 12, 14, 30, 14, 12, 0, 0] * 2)
+    found = survey(np.array([page[a : a + 72] for a in at], np.float32))
+    assert found.duplicates == (6, 7, 8, 14, 15) and found.frozen == ()
+
+
+@pytest.mark.parametrize("sd", [1.0, 0.3])
+def test_a_scene_that_stands_between_flashes_repeats_nothing(sd):
+    frames = noisy(0.3 * np.repeat(glide(1), 24, axis=0), sd)
+    for k in (2, 5, 9, 14, 18):
+        frames[k] += 40 + 10 * (k % 3)
+        frames[k, :, 10 * (k % 7) : 10 * (k % 7) + 3] = 250
+    assert survey(frames).frozen == ()
+
+
+def test_a_light_that_goes_out_again_and_again_is_switched():
+    frames = glide(24)
+    frames[3::4] = 4.0
+    found = survey(frames)
+    assert found.black == tuple(range(3, 24, 4)) and found.worthless == ()

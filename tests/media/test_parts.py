@@ -280,6 +280,8 @@ def test_the_encoder_that_keeps_most_is_taken() -> None:
     ]
     assert chosen(".avi", model="rgb", subsampling=(0, 0)) == chosen(".avi", full_range=True) == "ffv1"
     assert chosen(".mp4", depth=12) == chosen(".mkv", depth=16) == "libx265"
-    assert chosen(".mp4", size=8, depth=12) == "libx264"
+    assert (
+        chosen(".mp4", size=48, depth=12) == "libx264" and chosen(".mkv", size=48, depth=16) == "libvpx-vp9"
+    )
     assert chosen(".mov", alpha=True, depth=16) == "prores_ks"
     assert (chosen(".mkv", alpha=True), chosen(".mkv", alpha=True, depth=10)) == ("libvpx-vp9", "ffv1")

@@ -20,6 +20,7 @@ from videorestore.media import (
     open_source,
     write_segment,
 )
+from videorestore.media.companions import Others
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_joined_segments_hold_all_frames_at_their_times(
             )
             assert load_segment(segment.path) == segment
             parts.append(segment.path)
-        losses, _ = join_segments(parts, output, shape, options, streams_from=str(path))
+        losses, _ = join_segments(parts, output, shape, options, others=Others(path=str(path)))
         whole = list(source.frames())
     assert losses == ()
     with open_source(output) as joined:

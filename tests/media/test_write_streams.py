@@ -268,7 +268,7 @@ def test_hdr_metadata_is_kept(make: Make, tmp_path: Path, codec: str) -> None:
 
 def test_hdr_becomes_hevc_unless_asked_otherwise(make: Make, tmp_path: Path) -> None:
     path = make(
-        "pq.mkv", *picture(), "-vf", "setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc",
+        "pq.mkv", *picture(size="64x64"), "-vf", "setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc",
         "-pix_fmt", "yuv420p10le", "-c:v", "ffv1",
     )  # fmt: skip
     for name, codec, expected in (("out.mp4", None, "hevc"), ("own.mp4", "h264", "h264")):

@@ -6,9 +6,10 @@ import pytest
 import videorestore as vr
 from tests.verbs.test_verbs import drifting
 from videorestore.detect.damage import find_damage, weigh_spots
+from videorestore.detect.drawn import drawn
 from videorestore.detect.verdict import SURE, film_odds, motion_ranks, place_odds
 from videorestore.media import open_source
-from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt, drawn
+from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt
 from videorestore.plan.scan import scan
 
 
@@ -138,6 +139,23 @@ def test_a_spot_alone_on_a_clean_film_stays():
     masks, damage = SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)
     assert {place.frame for place in damage} == {4}
     assert masks[4].any() and not masks[6].any()
+
+
+@pytest.mark.parametrize(("tall", "mended"), [(14, False), (60, True)])
+def test_a_streak_alone_on_a_clean_film_is_a_scratch_only_if_it_is_long(tall, mended):
+    frames = drifting(n=9, height=160, width=128, step=0.5).astype(np.float32)
+    frames[4, 40 : 40 + tall, 60:62] = 255
+    assert find_damage(frames, least=SURE, strict=True)[0][4].any()
+    masks, damage = SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)
+    assert masks.any() == bool(damage) == mended
+
+
+def test_bars_before_a_moving_picture_stay_on_a_clean_film():
+    """Looked at through a fence or from a train the picture moves behind lines that stay."""
+    frames = drifting(n=9, height=112, width=128, step=4.0).astype(np.float32)
+    frames[:, :, 20::30] = frames[:, :, 21::30] = 25
+    assert any(place.kind == "line" for place in find_damage(frames)[1])
+    assert not any(p.kind == "line" for p in SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)[1])
 
 
 def test_things_at_the_ends_of_a_sample_are_not_taken_for_seen_once():

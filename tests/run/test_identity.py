@@ -77,6 +77,21 @@ def test_an_input_that_changes_during_the_run_gives_no_output(job, monkeypatch, 
     assert {p.name for p in tmp_path.iterdir()} <= {"in.npy"}
 
 
+def test_an_input_that_changes_while_the_pieces_are_joined_gives_no_output(job, monkeypatch, tmp_path):
+    """Sound and subtitles are read from it then, or it is copied as it is."""
+    path, run = job
+    join = film.join_segments
+
+    def late(*segments, before, **rest):
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+        return join(*segments, before=before, **rest)
+
+    monkeypatch.setattr(film, "join_segments", late)
+    with pytest.raises(MediaReadError, match="it was changed"):
+        run("out.npy")
+    assert {p.name for p in tmp_path.iterdir()} == {"in.npy"}
+
+
 @pytest.mark.parametrize("times", [1, 9])
 def test_a_piece_whose_encoder_was_killed_is_made_anew(job, monkeypatch, times):
     """The encoder dies in the middle of a piece; where it always does, one line says so."""

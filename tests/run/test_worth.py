@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from videorestore.make.cost import STARTING
+from videorestore.make.work import Work
 from videorestore.media import open_source
 from videorestore.request.verbs import UpsampleOptions
 from videorestore.run import needs as runs
@@ -16,7 +17,9 @@ from videorestore.run import workers
 
 def work(seconds, frames=10, side=100):
     shape = SimpleNamespace(n_frames=frames, height=side, width=side)
-    return SimpleNamespace(seconds=lambda: STARTING + seconds, piece_bytes=1 << 20, shape=shape)
+    return SimpleNamespace(
+        seconds=lambda: STARTING + seconds, piece_bytes=1 << 20, likely_bytes=0, shape=shape
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +34,9 @@ def test_a_process_is_started_for_enough_work(seconds, processes):
 
 
 def test_encoding_is_work_too():
-    assert runs.processes(work(0, frames=1000, side=1000), UpsampleOptions(factor=Fraction(2)), 8) == 4
+    large = work(0, frames=1000, side=1000)
+    large.seconds = lambda: Work.seconds(large)
+    assert runs.processes(large, UpsampleOptions(factor=Fraction(2)), 8) == 4
 
 
 def test_what_is_asked_for_is_done():

@@ -31,6 +31,6 @@ def test_verdicts(tmp_path, monkeypatch, answer, seen):
 
 
 def test_a_hang_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(fuzzing, "SECONDS", 0.2)
+    monkeypatch.setattr(fuzzing, "PATIENCE", 0.2)
     monkeypatch.setattr(fuzzing, "main", lambda words, world: signal.pause())
     assert fuzzing.verdict(["inspect", "x"], tmp_path) == "hang"

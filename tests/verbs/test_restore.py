@@ -54,7 +54,10 @@ def test_steadied_frames_are_not_called_denoised():
     clip = drifting(n=20, step=0.3)
     light = 1 + 0.08 * rng.standard_normal(20)
     dim = np.clip(np.rint(0.6 * clip * light[:, None, None, None]), 0, 255).astype(np.uint8)
-    result = vr.restore(dim, denoise="off", fill="off", mend="off", model="motion")
+    asked = {"denoise": "off", "fill": "off", "mend": "off", "model": "motion"}
+    scene = vr.restore(dim, **asked)
+    assert set(origins(scene)) == {"kept"} and any("--deflicker on" in line for line in scene.record["plan"])
+    result = vr.restore(dim, deflicker="on", **asked)
     assert any("deflicker" in line for line in result.record["plan"])
     frames = result.record["frames"]
     assert {f["origin"] for f in frames} <= {"mended", "kept"}

@@ -88,8 +88,8 @@ def find_damage(
     least : float
         Log odds from which on a place counts as damaged. Where damage is rare, more should be asked for.
     strict : bool
-        Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, and
-        what stands out as much in frame after frame is the film's own.
+        Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, what
+        stands out as much in frame after frame is the film's own, and lines that stay are bars before the camera.
     taped : bool
         The frames are fields: dropouts of a tape may be in many of them all the same.
     factor : int, optional
@@ -113,10 +113,10 @@ def find_damage(
     masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
     damage: list[Damage] = []
     spots = list(_weighed(Sight(frames, noise_sd, factor), start, stop, least, strict))
-    struck = {spot.place.frame for spot, _ in spots if spot.place.kind != "line"}
+    struck = {spot.place.frame for spot, _ in spots}
     common = strict and len(struck) > max(2, _RARE * (stop - start))
     for spot, acquitted in spots:
-        lasting = spot.place.kind == "line" or (taped and spot.place.kind == "dropout")
+        lasting = taped and spot.place.kind == "dropout"
         if not acquitted and (lasting or not common):
             rows, columns = spot.large
             masks[spot.place.frame - start][rows, columns] = True
@@ -149,14 +149,14 @@ class _Spot:
     alike: tuple[Seen, ...] = ()  # what differs in the same way in the next frames
 
 
-def _seen(sight: Sight, start: int, stop: int, least: float) -> dict[int, list[_Spot]]:
+def _seen(sight: Sight, start: int, stop: int, least: float, *, lines: bool = True) -> dict[int, list[_Spot]]:
     """The spots of each frame from ``start`` to ``stop`` that have these odds by themselves, with what else speaks."""
     low, high = max(0, start - _AGAIN), min(len(sight.frames), stop + _AGAIN)
     ranks = motion_ranks(sight.frames)
     spots: dict[int, list[_Spot]] = {}
     seen: dict[int, list[Seen]] = {}
     for k in pulse.counted(range(low, high)):
-        spots[k], seen[k] = _spots(sight, k, least)
+        spots[k], seen[k] = _spots(sight, k, least, lines)
         sight.forget(k + 1 - NEAR)
     steps = {k: np.array([s.step for s in seen[k]]) for k in seen}
 
@@ -180,7 +180,8 @@ def _weighed(sight: Sight, start: int, stop: int, least: float, strict: bool) ->
 
     What is large and beside its like in the next frame is a thing; where damage is rare, so is all that is seen again.
     """
-    found = _seen(sight, max(0, start - 1), min(len(sight.frames), stop + 1), least - GAIN)
+    ends = max(0, start - 1), min(len(sight.frames), stop + 1)
+    found = _seen(sight, *ends, least - GAIN, lines=not strict)
     far = _FAR * max(sight.frames.shape[1:3])
     for k in range(start, stop):
         for spot in found[k]:
@@ -222,15 +223,15 @@ def _same(one: Seen | None, steps: FloatArray) -> Mask:
     return np.asarray(steps @ one.step > 0.5 * largest)
 
 
-def _spots(sight: Sight, k: int, least: float) -> tuple[list[_Spot], list[Seen]]:
+def _spots(sight: Sight, k: int, least: float, with_lines: bool) -> tuple[list[_Spot], list[Seen]]:
     """Spots of frame k, and all that stands out there."""
     spikes = find_spikes(sight, k, least)
     marked = spikes.odds > least
     if marked.mean() > _WHOLE:
         return [], spikes.seen
+    streaks = _parts(find_lines(sight.whole, k, sight.whole_noise_sd)) if with_lines else ()
     lines = [
-        _spot(k, part[0] // sight.factor, part[1] // sight.factor, part, LINE, "line")
-        for part in _parts(find_lines(sight.whole, k, sight.whole_noise_sd))
+        _spot(k, part[0] // sight.factor, part[1] // sight.factor, part, LINE, "line") for part in streaks
     ]
     for line in lines:
         marked[line.rows, line.columns] = False

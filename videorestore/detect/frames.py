@@ -30,10 +30,12 @@ _DIMMER, _NEARLY = (
     5.0,
     0.9,
 )  # levels by which a block may be darker by motion alone; share of the blocks that must agree
-_STROBE = 0.4  # share of black frames from which on a light was switched
+_STROBE = 0.2  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
+_FEW = 4  # frames on either side of some repeats that tell how much moves
+_APART = 0.5  # of the least that moves in a shot: more is no repeat
 _GENTLE = (
     0.8  # a step behind repeats, in units of its larger neighbour, that shows that the picture stood still
 )
@@ -264,6 +266,10 @@ def _repeats(measures: Measures, void: NDArray[np.bool_], cuts: list[int]) -> ND
             repeats[k] = exact or (
                 usual > 2.5 and busiest[k] < min(0.25 * usual, 2.0) and measures.step[k] < 1.0
             )
+        # What a codec makes of a repeat is less than any motion of the shot; between flashes all steps are small.
+        fresh = [busiest[k] for k in inside if not repeats[k]]
+        for k in inside:
+            repeats[k] &= measures.step[k] == 0 or busiest[k] < _APART * min(fresh, default=np.inf)
     return repeats
 
 
@@ -322,9 +328,27 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -
             # What a freeze hid comes all at once behind it: a step that is gentle beside its neighbours hides nothing.
             beside = np.nanmax([measures.step[k - 1], *measures.step[end + 2 : end + 3]])
             gentle = bool(measures.step[end + 1] < _GENTLE * beside)
-            standing[k : end + 1] = calm < 2.5 or gentle
+            standing[k : end + 1] = calm < 2.5 or gentle or _nothing_lost(measures, repeats, k, end)
         k = end + 1
     return standing
+
+
+def _nothing_lost(measures: Measures, repeats: NDArray[np.bool_], first: int, last: int) -> bool:
+    """Whether the picture of some repeats is seen before or after them, too, as between flashes in a scene that stands.
+
+    Or whether that behind several repeats differs from them by no more than a step around: a pause. A single repeat
+    stutters whether or not something was lost.
+    """
+    same = float(np.nanmax(measures.plain[first : last + 1, 0])) / _APART
+    again = [*measures.plain[first - 1, 1:]]
+    again += [
+        measures.plain[k, k - last - 1] for k in range(last + 2, min(last + LAGS, len(measures) - 1) + 1)
+    ]
+    if any(other <= same for other in again):
+        return True
+    beside = range(max(1, first - _FEW), min(len(repeats), last + 2 + _FEW))
+    steps = [measures.plain[k, 0] for k in beside if not (repeats[k] or k == last + 1)]
+    return last > first and float(measures.plain[last + 1, 0]) <= max(steps, default=np.inf)
 
 
 def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:

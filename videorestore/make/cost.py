@@ -7,15 +7,19 @@ LOOKING = 0.31
 LOOKED_AT = 320 * 240
 """Before any work every frame is looked at, as a small picture of so many pixels."""
 
-STARTING = 8.0
+STARTING = 2.5
 """Seconds for a run whatever its size: libraries, noise level, trial of the model."""
 
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 1.2, "default": 2.8, "best": 7.5}
+DENOISING = {"fast": 0.9, "default": 2.8, "best": 7.5}
 ON_CURVE = 3.0
-MENDING = 2.5
-"""Nearly all of it is the search for damage."""
+SEARCHING = 2.0
+"""Seeking damage, for a megapixel of the picture as it is reduced for that."""
 
-INTERPOLATING = 3.0
+MENDING = 11.0
+"""Where damage is all over the picture: two passes over it, however small the spots."""
+
+INTERPOLATING = 0.9
+ENCODING = 0.2

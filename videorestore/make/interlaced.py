@@ -13,7 +13,7 @@ import numpy as np
 from videorestore.clip import FloatArray, Frame
 from videorestore.fields.complete import REACH, Field, complete
 from videorestore.fields.split import FieldView, joined, weave
-from videorestore.make.cost import COPYING, LOOKED_AT, LOOKING, STARTING
+from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
 from videorestore.make.pipeline import Restoring
 from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
 from videorestore.media.source import Counting, FrameIndex, Source
@@ -85,7 +85,7 @@ class Interlaced(Work):
         pixels = self.shape.height * self.shape.width
         made = sum(o.top is None or o.bottom is None for o in self.outputs)
         frames = sum(p.stop - p.start for p in self.pieces)
-        work = COMPLETING[self.quality] * made + COPYING * len(self.outputs)
+        work = COMPLETING[self.quality] * made + (COPYING + ENCODING) * len(self.outputs)
         if self.inner is not None:
             return 2 * self.inner.seconds() + work * pixels / 1e6
         return STARTING + LOOKING * frames * min(pixels, LOOKED_AT) / 1e6 + work * pixels / 1e6

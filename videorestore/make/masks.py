@@ -14,6 +14,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
+from videorestore.make.cost import MENDING
 from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
 
@@ -58,6 +59,10 @@ class MaskSource(ABC):
     def of_field(self, parity: int, height: int) -> MaskSource:
         """The same masks for the fields of one parity of frames of this height; a search goes through the fields as they are."""
         return self
+
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """CPU time a frame of so many pixels, about: until its masks are known, and until it is mended."""
+        return 0.0, MENDING * pixels / 1e6
 
     @abstractmethod
     def touches(self, start: int, stop: int) -> bool:

@@ -15,10 +15,10 @@ from videorestore import pulse
 from videorestore.make.cost import (
     COPYING,
     DENOISING,
+    ENCODING,
     INTERPOLATING,
     LOOKED_AT,
     LOOKING,
-    MENDING,
     ON_CURVE,
     STARTING,
     SURROUNDINGS,
@@ -110,7 +110,7 @@ class Restoring(Work):
         """Estimated CPU time in seconds."""
         pixels = self.shape.height * self.shape.width
         made = sum(p.stop - p.start for p in self.pieces)
-        total = COPYING * len(self.steps.slots)
+        total = (COPYING + ENCODING) * len(self.steps.slots)
         parts = overlap(self.shape.height, self.shape.width, self.side)
         for p in (p for p in self.pieces if self._noise(p) is not None):
             own = p.stop - p.start
@@ -120,11 +120,10 @@ class Restoring(Work):
                 total += DENOISING[self.steps.quality] * (own + SURROUNDINGS * around) * parts
             if model != "motion":
                 total += ON_CURVE * (own + around)
-        if self.steps.masks is not None:
-            total += MENDING * made
+        damage = 0.0 if self.steps.masks is None else made * sum(self.steps.masks.seconds(pixels))
         fresh = sum(map(self.steps.makes, self.steps.slots))
         total += INTERPOLATING * fresh
-        return STARTING + LOOKING * made * min(pixels, LOOKED_AT) / 1e6 + total * pixels / 1e6
+        return STARTING + LOOKING * made * min(pixels, LOOKED_AT) / 1e6 + damage + total * pixels / 1e6
 
     def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
         """The frames of one piece, in output order."""
@@ -172,11 +171,12 @@ class Restoring(Work):
     def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
         """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""
         steps = self.steps
-        search = MENDING if steps.masks is not None else 0.0
-        denoise = DENOISING[steps.quality] if self._noise(piece) is not None else 0.0
+        pixels = self.shape.height * self.shape.width
+        search, mend = (0.0, 0.0) if steps.masks is None else steps.masks.seconds(pixels)
+        denoise = DENOISING[steps.quality] * pixels / 1e6 if self._noise(piece) is not None else 0.0
         fresh = sum(map(steps.makes, slots)) / max(1, len(slots))
-        total = COPYING + search + denoise + INTERPOLATING * fresh
-        return 0.9 * search / total, search / total, (search + denoise) / total
+        total = search + mend + denoise + (COPYING + ENCODING + INTERPOLATING * fresh) * pixels / 1e6
+        return search / total, (search + mend) / total, (search + mend + denoise) / total
 
     def _shot(self, piece: Piece) -> int:
         """Number of the shot that a piece belongs to."""

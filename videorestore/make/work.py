@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import FloatArray, Frame, Mask
-from videorestore.make.cost import COPYING
+from videorestore.make.cost import COPYING, ENCODING, STARTING
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
@@ -129,6 +129,8 @@ class Work(ABC):
         Lines for stderr that make the exit status 5.
     span : Excerpt or None
         The part of the source's time that the output covers, None where it is all of it.
+    likely_bytes : int
+        Memory that making one piece most likely takes; 0 is ``piece_bytes``.
     piece_bytes, piece_disk : int
         Memory and room on disk that one piece needs.
     """
@@ -140,6 +142,7 @@ class Work(ABC):
     losses: tuple[str, ...] = ()
     span: Excerpt | None = None
     piece_bytes: int = 0
+    likely_bytes: int = 0
     piece_disk: int = 0
 
     @abstractmethod
@@ -152,7 +155,8 @@ class Work(ABC):
 
     def seconds(self) -> float:
         """Estimated CPU time in seconds; that of decoding and encoding where nothing else is done."""
-        return COPYING * self.shape.n_frames * self.shape.height * self.shape.width / 1e6
+        pixels = self.shape.n_frames * self.shape.height * self.shape.width
+        return STARTING + (COPYING + ENCODING) * pixels / 1e6
 
     @property
     def holds_shots(self) -> bool:

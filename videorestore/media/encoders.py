@@ -175,7 +175,7 @@ ENCODERS = (
         aliases=("x265", "h265", "hevc"),
         depth=12,
         even=True,
-        smallest=16,
+        smallest=64,  # of more than 8 bit it breaks down at widths of 33 to 48, below 16 always
         quality="crf",
         words="-preset medium",
         parameters=("-x265-params", "log-level=error:open-gop=0:frame-threads=2:pools=4"),

@@ -112,8 +112,7 @@ class Sink:
                     self.path,
                     self._shape,
                     self._options,
-                    streams_from=self._streams_from,
-                    span=self._span,
+                    others=Others(path=self._streams_from, span=self._span),
                     folder=self._folder,
                 )
         except OSError as error:
@@ -179,10 +178,10 @@ def join_segments(
     shape: OutputShape,
     options: SinkOptions | None = None,
     *,
-    streams_from: str | None = None,
-    span: Excerpt | None = None,
+    others: Others | None = None,
     folder: str | None = None,
     copied: str | None = None,
+    before: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join segments into OUTPUT without encoding again, verify it, give it its name.
 
@@ -191,12 +190,16 @@ def join_segments(
     segments : sequence of Segment or path
         In the order of the output; they stay where they are.
     output : str
-    shape, options, streams_from, span
+    shape, options
         As for `open_sink`, and the same as for the segments.
+    others : Others, optional
+        What is copied beside the pictures; nothing by default.
     folder : str, optional
         A folder of ours beside ``output`` to write in; one is made and removed without it.
     copied : str, optional
         A file that holds all that the segments do, which becomes OUTPUT as it is instead.
+    before : callable
+        Called when all is read and written, before OUTPUT gets its name: what it raises ends the work.
 
     Returns
     -------
@@ -205,14 +208,7 @@ def join_segments(
     if folder is None:
         with part_folder(output) as own:
             return join_segments(
-                segments,
-                output,
-                shape,
-                options,
-                streams_from=streams_from,
-                span=span,
-                folder=own,
-                copied=copied,
+                segments, output, shape, options, others=others, folder=own, copied=copied, before=before
             )
     options = options or SinkOptions()
     loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
@@ -229,11 +225,12 @@ def join_segments(
             _sync(part)
             losses, notes = [], ["nothing had to be done: the file was copied as it is"]
         elif kind.container is not None:
-            _join_video(loaded, part, kind.container, shape, streams_from, span, losses, notes)
+            _join_video(loaded, part, kind.container, shape, others or Others(path=None), losses, notes)
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)
         else:
             _join_stills(loaded, part, kind, shape)
+        before()
         publish(part, output.rstrip("/"), overwrite=options.overwrite)
     except OSError as error:
         _remove(part)
@@ -249,8 +246,7 @@ def _join_video(
     part: str,
     container: Container,
     shape: OutputShape,
-    streams_from: str | None,
-    span: Excerpt | None,
+    others: Others,
     losses: list[str],
     notes: list[str],
 ) -> None:
@@ -261,14 +257,13 @@ def _join_video(
         tick = time_base_for([*muxed.times, muxed.end], container, shape.fps)
         return muxed, verify(part, muxed, container, tick)
 
-    everything = Others(path=streams_from, span=span)
     try:
-        muxed, found = joined(everything)
+        muxed, found = joined(others)
     except VideoRestoreError as error:
-        if streams_from is None:
+        if others.path is None:
             raise
         # What came with the film must not cost the film: it is tried with less.
-        less, lost = _less(everything, joined, container, error)
+        less, lost = _less(others, joined, container, error)
         losses += lost
         muxed, found = joined(less)
     losses += [*found, *muxed.losses]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.errors import InputError
 from videorestore.motion.inpaint_scene import REACH, Scene
@@ -64,22 +65,22 @@ def inpaint(
     total = np.zeros(wanted.shape, np.float32)
     value = np.zeros_like(made)
     variance = np.zeros_like(made)
-    for outer, inner, ramp in _parts(height, width):
+    for outer, inner, ramp in pulse.counted(list(_parts(height, width))):
         share = ramp * wanted[:, inner[0], inner[1]]
         todo = np.nonzero(share.any(axis=(1, 2)))[0]
         if not len(todo):
             continue
         scene = Scene(frames[first:last, outer[0], outer[1]], masks[first:last, outer[0], outer[1]])
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer))
-        for k in todo:
-            mean, spread = scene.result(int(k) + start - first)
+        for k in pulse.counted(todo.tolist()):
+            mean, spread = scene.result(k + start - first)
             weight = share[k][..., None]
             value[k, inner[0], inner[1]] += weight * mean[cut[0], cut[1]]
             variance[k, inner[0], inner[1]] += weight * spread[cut[0], cut[1]]
             total[k, inner[0], inner[1]] += share[k]
     made[wanted] = value[wanted] / total[wanted][:, None]
     sd[wanted] = np.sqrt(variance[wanted] / total[wanted][:, None])
-    for k in np.nonzero(wanted.any(axis=(1, 2)))[0]:
+    for k in np.nonzero(wanted.any(axis=(1, 2)))[0].tolist():
         near = slice(max(0, start + k - _LOOKS), start + k + _LOOKS + 1)
         for top in range(0, height, _STRIP):
             rows = slice(top, top + _STRIP)
@@ -113,6 +114,12 @@ def _parts(height: int, width: int) -> Iterator[tuple[tuple[slice, slice], tuple
     for seen_y, made_y, ramp_y in _spans(height):
         for seen_x, made_x, ramp_x in _spans(width):
             yield (seen_y, seen_x), (made_y, made_x), np.outer(ramp_y, ramp_x).astype(np.float32)
+
+
+def tile_pixels(height: int, width: int) -> int:
+    """Pixels of the largest part that is seen at once."""
+    tall, wide = (max(int(seen.stop - seen.start) for seen, _, _ in _spans(size)) for size in (height, width))
+    return tall * wide
 
 
 def _spans(size: int) -> Iterator[tuple[slice, slice, FloatArray]]:

@@ -69,6 +69,7 @@ class Scene:
         self.bridge = cache(self._bridge)
         self.alone = cache(self._alone)
         self.filled = cache(self._filled)
+        self.vectors = cache(self._vectors)
         self.flow = cache(self._flow)
 
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
@@ -172,11 +173,7 @@ class Scene:
         """Flow from frame i to its neighbour j, and trust ``(height, width)`` in it."""
         if level and self.whole[i] and self.whole[j]:
             return self.flow(0, i, j)
-        if i > j:
-            there = self._vectors(level, i, j)
-            back = self.flow(level, j, i)[0]
-        else:
-            there, back = self._vectors(level, i, j), self._vectors(level, j, i)
+        there, back = self.vectors(level, i, j), self.vectors(level, j, i)
         miss = consistency(there, back) / _MISS
         return there, np.exp(-miss * miss)
 

@@ -70,6 +70,7 @@ def assemble(
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
+    clean = steps.masks is not None and steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
     if scan.fields.whole.order is not None:
         info = flagged(info, scan.fields.whole.order)
@@ -93,6 +94,7 @@ def assemble(
         losses=decoding_losses(scan),
         span=span_of(scan),
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
+        likely_bytes=max(layouts[model].piece_bytes(frames, clean=clean) for model, frames in cost),
         piece_disk=max(
             spool_bytes(*size, frames, beside=model == "mixed") if layouts[model].on_disk else 0
             for model, frames in cost

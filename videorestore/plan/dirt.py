@@ -10,13 +10,14 @@ import numpy as np
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
+from videorestore.detect.drawn import drawn
 from videorestore.detect.sight import reduction
 from videorestore.detect.verdict import SURE, film_odds
+from videorestore.make.cost import MENDING, SEARCHING
 from videorestore.make.masks import SHORT, Masked, MaskSource, masked
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, read_some
-from videorestore.spatial.noise import LUMA
 
 SAMPLED_SHOTS = 3
 SAMPLED_FRAMES = 15
@@ -36,12 +37,8 @@ CERTAIN = 2.2
 NUMBER = 3
 """Spots in a frame of a clean film from which on they are taken for dirt: that comes in numbers."""
 
-TONES, APART = 24, 60.0
-"""Tones of pictures that were drawn at most, and levels between the darkest and the brightest of them at least."""
-
-EVEN, WRITTEN = 0.35, 0.6
-BLACK, WHITE = 8.0, 247.0
-"""Share of such pictures that is quite even, between these levels, or with what is black and white between the rest."""
+LONG = 0.1
+"""Share of the height or width from which on a scratch or dropout counts by itself: they run along film and lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +98,11 @@ class SearchedMasks(MaskSource):
         """See `MaskSource.of_field`."""
         return replace(self, taped=True)
 
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """See `MaskSource.seconds`: on a clean film hardly a frame is mended."""
+        search = 0.0 if self.drawn else SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6
+        return search, MENDING * pixels / 1e6 if self.dirty else 0.0
+
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere on a film."""
         return not self.drawn
@@ -122,11 +124,17 @@ class SearchedMasks(MaskSource):
 
 
 def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
-    """What is left when spots that are alone in their frame count as things: a ball, a spark, a blinking light."""
-    spots = Counter(place.frame for place in damage if place.kind in ("dust", "blotch"))
+    """What is left when spots that are alone in their frame count as things: a ball, a spark, a blinking light, a twig."""
+
+    def small(place: Damage) -> bool:
+        _, _, width, height = place.box
+        short = width < LONG * masks.shape[2] and height < LONG * masks.shape[1]
+        return bool(short or place.kind in ("dust", "blotch"))
+
+    spots = Counter(place.frame for place in damage if small(place))
     kept = []
     for place in damage:
-        if place.kind in ("dust", "blotch") and spots[place.frame] < NUMBER:
+        if small(place) and spots[place.frame] < NUMBER:
             x, y, width, height = place.box
             masks[place.frame, y : y + height, x : x + width] = False
         else:
@@ -155,29 +163,6 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     if odds > SURELY_DIRTY:
         return SearchedMasks(noise_sd=found.sure_noise_sd, rate=damaged * number)
     return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, things=number)
-
-
-def drawn(frames: FloatArray) -> bool:
-    """Whether every picture ``(n, height, width, channels)`` has few tones, far apart, or is mostly quite even."""
-    tones = np.rint(frames @ LUMA if frames.shape[3] == 3 else frames[..., 0])
-    if all(float(np.ptp(t)) > APART and len(np.unique(t)) <= TONES for t in tones):
-        return True
-    return all(_evenly(f, t) for f, t in zip(frames, tones))
-
-
-def _evenly(frame: FloatArray, tones: FloatArray) -> bool:
-    """Whether most pixels equal their neighbours exactly: a camera always has some noise.
-
-    Black and white have none; they count for more where they are what something is written on, not its border.
-    """
-    equal = ((frame[:-1, :-1] == frame[1:, :-1]) & (frame[:-1, :-1] == frame[:-1, 1:])).all(axis=2)
-    inner = ((tones > BLACK) & (tones < WHITE))[:-1, :-1]
-    if inner.mean() > 0.2:
-        return float(equal[inner].mean()) > EVEN
-    rows, columns = np.flatnonzero(inner.any(axis=1)), np.flatnonzero(inner.any(axis=0))
-    if not len(rows):
-        return False
-    return float(equal[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].mean()) > WRITTEN
 
 
 def _stretches(found: Scan) -> Iterator[list[int]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from videorestore.detect.sight import LARGEST
 from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.tiles import SIDE, is_cut, overlap, stretches
+from videorestore.motion.inpaint import tile_pixels
 from videorestore.request import Quality
 
 BASE = 300 << 20
@@ -29,6 +30,9 @@ DENOISING = {"fast": 215, "default": 235, "best": 260}
 MENDING = 75
 MENDING_PART = 120
 """Where pixels are mended along motion: for each pixel of each frame in memory, and of the part at hand."""
+
+SCENE = 150
+"""Where pixels are mended in memory besides: for each pixel of each frame of the tile at hand, see `motion.inpaint`."""
 
 DETECTING, SOUGHT = 1100, 60
 """Where damage is sought: for each pixel of the reduced picture, and of the picture itself."""
@@ -75,6 +79,8 @@ class Layout:
         Memory of a piece: bytes besides, and for each frame that it reads.
     least : int
         Bytes that it takes however few its frames are.
+    mending : int
+        Bytes for each frame that are taken only if pixels have to be mended.
     """
 
     core: int
@@ -83,10 +89,11 @@ class Layout:
     fixed: int
     per_frame: int
     least: int = 0
+    mending: int = 0
 
-    def piece_bytes(self, frames: int) -> int:
-        """Memory of a process that makes a piece of so many frames, with its encoder."""
-        return max(self.least, self.fixed + self.per_frame * frames)
+    def piece_bytes(self, frames: int, *, clean: bool = False) -> int:
+        """Memory of a process that makes a piece of so many frames, with its encoder; of a film that is ``clean``, most likely."""
+        return max(self.least, self.fixed + (self.per_frame - clean * self.mending) * frames)
 
     def stretched(self, budget: int, halo: int) -> Layout:
         """The same with longer pieces, as far as the budget allows and what rests learns much from more frames."""
@@ -143,12 +150,17 @@ def motion_layout(
             fixed = least_bytes(height, width) + besides
             part = part_pixels(height, width, side)
             work = DENOISING[quality] * part if denoising else 0
-            if mending and on_disk:
-                work = max(work, MENDING_PART * part, 12 * looked_at)
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-            per_frame = work + held * pixels
+            anyway = work + held * pixels
+            if on_disk:
+                anyway = max(work, 12 * looked_at if mending else 0) + held * pixels
+                mended = max(work, MENDING_PART * part) + held * pixels
+            else:
+                mended = anyway + SCENE * tile_pixels(height, width)
+            per_frame = max(anyway, mended) if mending else anyway
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
-            choices.append(Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame))
+            layout = Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame)
+            choices.append(replace(layout, mending=per_frame - anyway))
 
     def order(layout: Layout) -> tuple[bool, float]:
         """What fits comes first, then what is the least work: overlaps of parts and of pieces, and the disk.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import FloatArray
+from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.make.work import Shot
 from videorestore.plan.look import shared_out
-from videorestore.spatial.noise import Noise
+from videorestore.spatial.noise import Noise, is_monochrome
 
 LENGTH, SIDE = 10, 640
 """Frames of a shot, and pixels of a side from the middle of large ones, that tell the noise well enough."""
@@ -26,6 +27,10 @@ QUIET, QUIET_CODED = 0.75, 0.35
 
 LIVELY = 0.5
 """Share of coded noise that changes from frame to frame in a usual block."""
+
+CRUSHED, EQUAL = 20.0, 0.2
+"""Noise stronger than what can vanish in blacks and whites that were cut off leaves less than this share of the pixels equal
+to their neighbours: an eighth where all is black."""
 
 UNKNOWN = Noise(sd=0.0, trustworthy=False)
 """Of a shot without a good frame."""
@@ -122,12 +127,16 @@ def without_bars(frames: FloatArray) -> FloatArray:
 def _doubted(frames: FloatArray) -> Noise:
     """The noise of some frames, not to be trusted where single frames do not show it."""
     frames = without_bars(frames)
+    if drawn(frames):
+        return Noise(sd=0.0, per_channel=(0.0,) * frames.shape[3], monochrome=is_monochrome(frames))
     noise = estimate_noise(frames)
     if noise.shape:
         # Its spectrum was looked for in single blocks already; the finest frequencies have little of it.
         return noise
     share = QUIET_CODED if noise.codec else QUIET
     shown = quietest_sd(frames, noise.sd) >= share * noise.sd
+    if noise.sd > CRUSHED:
+        shown = shown and float(np.mean([equal_pixels(frame).mean() for frame in frames])) < EQUAL
     if noise.codec:
         # What is frozen all over may as well be texture.
         shown = shown and lively_sd(frames) >= LIVELY * noise.sd

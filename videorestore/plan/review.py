@@ -129,6 +129,10 @@ class SparedMasks(MaskSource):
         """See `MaskSource.of_field`."""
         return SparedMasks(inner=self.inner.of_field(parity, height), damage=_in_field(self.damage, parity))
 
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """See `MaskSource.seconds`."""
+        return self.inner.seconds(pixels)
+
     def touches(self, start: int, stop: int) -> bool:
         """See `MaskSource.touches`."""
         return self.inner.touches(start, stop)

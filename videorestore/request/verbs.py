@@ -65,8 +65,11 @@ class RestoreOptions(Mending):
         "fields of each frame; pulldown is undone; off leaves both as they are",
         group="steps",
     )
-    deflicker: Literal["auto", "off"] = option(
-        "auto", _STEP, "bring brightness that flickers back to its smooth course", group="steps"
+    deflicker: Literal["auto", "on", "off"] = option(
+        "auto",
+        words("auto", "on", "off"),
+        "bring brightness that flickers back to its smooth course; auto: of old films, black and white or dirty",
+        group="steps",
     )
     accept: str | None = option(
         None,

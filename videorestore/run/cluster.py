@@ -83,8 +83,9 @@ def _client(address: str) -> Any:
             "--cluster needs Dask, which is not installed; run: pip install 'videorestore[cluster]'."
         ) from error
     # What goes wrong is told in one line; Dask and its loop would add pages of their own.
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         return Client(address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:

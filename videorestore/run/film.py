@@ -12,6 +12,7 @@ from videorestore import __version__
 from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
 from videorestore.make.work import Progress, Work
 from videorestore.media import SinkOptions, check_output, join_segments, open_sink
+from videorestore.media.companions import Others
 from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
@@ -97,7 +98,7 @@ def run_on_file(job: Job) -> Outcome:
             _check_unchanged(job.source, options, description, folder)
             raise
     _check_unchanged(job.source, options, description, folder)
-    return _joined(job, work, folder, facts, count)
+    return _joined(job, work, folder, facts, count, description)
 
 
 def _check(job: Job, opened: Source) -> None:
@@ -167,7 +168,9 @@ def _mask_name(options: Common) -> str | None:
     return options.write_mask if isinstance(options, Mending) else None
 
 
-def _joined(job: Job, work: Work, folder: WorkFolder, facts: Any, count: int) -> Outcome:
+def _joined(
+    job: Job, work: Work, folder: WorkFolder, facts: Any, count: int, description: dict[str, Any]
+) -> Outcome:
     """Pieces become OUTPUT, with its record, sd and page."""
     options, sink_options = job.options, job.sink
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
@@ -190,10 +193,11 @@ def _joined(job: Job, work: Work, folder: WorkFolder, facts: Any, count: int) ->
             job.output,
             work.shape,
             sink_options,
-            streams_from=work.shape.info.path,
-            span=work.span,
+            others=Others(path=work.shape.info.path, span=work.span),
             folder=str(folder.path),
             copied=job.source if same else None,
+            # Its sound, or the file itself, has been read since the last look.
+            before=lambda: _check_unchanged(job.source, options, description, folder),
         )
     except OutputExistsError:
         # The result has found another name.

@@ -20,9 +20,7 @@ WORTH_PIXELS = 8_000_000
 """Bytes of an input, and pixels of all its frames, below which workers are not started ahead."""
 
 WORTH_PROCESS = 6.0
-ENCODING = 0.3
-"""CPU seconds of work for each process, below which its start costs more than it helps: threads do better. Of these, what
-the encoder takes at least for a megapixel."""
+"""CPU seconds of work for each process, below which its start costs more than it helps: threads do better."""
 
 EASY_MEMORY = 4 << 30
 """With less memory than this the plan decides first how many workers there may be, and what is freed is given back."""
@@ -51,9 +49,7 @@ def share(options: Common) -> int:
 
 def processes(work: Work, options: Common, pieces: int) -> int:
     """How many processes may work at once: as asked or as are worth their start, and as memory allows."""
-    encoding = ENCODING * work.shape.n_frames * work.shape.height * work.shape.width / 1e6
-    effort = max(work.seconds() - STARTING, encoding)
-    asked = options.jobs or min(workers.cores(), int(effort / WORTH_PROCESS))
+    asked = options.jobs or min(workers.cores(), int((work.seconds() - STARTING) / WORTH_PROCESS))
     # One of them is this process itself, which holds the plan besides.
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
@@ -79,8 +75,8 @@ def tight(options: Common) -> bool:
 
 
 def memory_need(work: Work, jobs: int) -> int:
-    """Bytes that all processes of a run need at once."""
-    return jobs * work.piece_bytes + (memory.PARENT if jobs > 1 else 0)
+    """Bytes that all processes of a run most likely need at once."""
+    return jobs * (work.likely_bytes or work.piece_bytes) + (memory.PARENT if jobs > 1 else 0)
 
 
 def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:

@@ -93,7 +93,7 @@ def plan(
         strength=options.strength,
         keep_grain=options.keep_grain,
         quality=options.quality,
-        gains=flicker_to_remove(found, missing, notes) if options.deflicker == "auto" else None,
+        gains=flicker_to_remove(source, found, missing, options, masks, notes),
         brief=brief,
     )
     findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
@@ -285,13 +285,29 @@ def noises_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> 
 
 
 def flicker_to_remove(
-    found: Scan, missing: frozenset[int], notes: list[str]
+    source: Source,
+    found: Scan,
+    missing: frozenset[int],
+    options: RestoreOptions,
+    masks: MaskSource | None,
+    notes: list[str],
 ) -> dict[int, tuple[float, float]] | None:
-    """Gain and offset for every frame, where the brightness flickers."""
+    """Gain and offset for every frame, where the brightness flickers and that is the film's fault.
+
+    A candle, a screen or a storm light a scene just as unevenly as an old camera its film. Old films are known by
+    their dirt, or by being black and white.
+    """
     flicker = found.survey.flicker
-    if not flicker["present"]:
+    if not flicker["present"] or options.deflicker == "off":
         return None
-    notes.append(f"deflicker: the brightness varies by {100 * float(flicker['sd']):.1f} %")
+    varies = f"deflicker: the brightness varies by {100 * float(flicker['sd']):.1f} %"
+    old = source.info.format.colours == 1 or all(noise.monochrome for noise in found.noises)
+    search = masks.inner if isinstance(masks, SparedMasks) else masks
+    dirty = isinstance(search, SearchedMasks) and search.dirty
+    if options.deflicker == "auto" and not (old or dirty):
+        notes.append(f"{varies}, which may be the light of the scene: --deflicker on steadies it")
+        return None
+    notes.append(varies)
     return {
         found.start + k: (float(gain), float(offset))
         for k, (gain, offset) in enumerate(found.survey.gains)
