@@ -1,6 +1,7 @@
 """``videorestore denoise`` with its defaults and ffmpeg's filters on the same noisy files, in the same run.
 
-Noise is drawn once per clip, clipped to 8 bit, and the file is lossless or goes through x264. Every filter stands at its
+Noise is drawn once per clip, clipped to 8 bit, and the file is lossless or goes through x264; it is white, smooth as of a
+tape (4:2:2), or raised in the dark as of a camera at night. Every filter stands at its
 best strength for that very clip; ours is blind. PSNR is over RGB and over all frames. ``auto over better`` is by how much
 the command with its defaults is above the better of ``--model curve`` and ``--model motion``; ``covers`` the share of the
 truth within 1.96 sd; ``held out`` marks parts that no setting was chosen on, see `bench_parts.clips`.
@@ -17,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench_parts.clips import add_noise, parts, write
+from bench_parts.clips import TAPE_LUMA, add_night_noise, add_noise, add_tape_noise, parts, write
 from bench_parts.command import coverage, videorestore
 from bench_parts.filters import FILTERS, Case, peers
 from bench_parts.scores import misplaced, psnr
@@ -43,6 +44,14 @@ def cases(quick: bool, clips: Path | None, folder: Path) -> Iterator[tuple[Case,
             write(add_noise(truth, CODED_SIGMA), source, crf=crf)
             case = Case(name=part.name, source=source, truth=truth[:, :h, :w], coded=True)
             yield case, CODED_SIGMA, f"sigma {CODED_SIGMA}, crf {crf}", part.held_out
+        source = folder / "tape.mkv"
+        write(add_tape_noise(truth[:, :h, :w]), source, samples="yuv422p")
+        case = Case(name=part.name, source=source, truth=truth[:, :h, :w], coded=True)
+        yield case, TAPE_LUMA, "tape", part.held_out
+        source = folder / "night.mkv"
+        write(add_night_noise(truth), source, crf=20)
+        case = Case(name=part.name, source=source, truth=truth[:, :h, :w], coded=True)
+        yield case, CODED_SIGMA, "night, crf 20", part.held_out
 
 
 def row_of(case: Case, sigma: float, quick: bool) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def choose_encoder(
     rows = [encoder_of(name) for name in container.encoders]
     if info.transfer in HDR:
         # Players take HDR for what it is in HEVC alone.
-        rows = [row for row in rows if row.codec == "hevc" and min(height, width) >= row.smallest] or rows
+        rows = [row for row in rows if row.codec == "hevc" and row.takes(height, width)] or rows
     return min(rows, key=lambda row: row.losses(info.format, height, width))
 
 

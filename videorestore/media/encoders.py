@@ -56,8 +56,8 @@ class Encoder:
         It holds 4:2:0 in studio range and nothing else.
     even : bool
         It refuses an odd width or height where chroma is subsampled along it.
-    smallest : int
-        Least width and height in pixels.
+    smallest, narrowest : int
+        Least width and height, and least width, in pixels.
     fields : bool
         It codes the fields of interlaced frames apart.
     lossless : bool
@@ -85,6 +85,7 @@ class Encoder:
     simple: bool = False
     even: bool = False
     smallest: int = 1
+    narrowest: int = 1
     fields: bool = False
     lossless: bool = False
     packs: int = 5
@@ -95,12 +96,16 @@ class Encoder:
     hdr: tuple[str, ...] = ()
     more: Callable[[PixelFormat, int, int], tuple[str, ...]] = _nothing
 
+    def takes(self, height: int, width: int) -> bool:
+        """Whether frames of this size are not too small for it."""
+        return min(height, width) >= self.smallest and width >= self.narrowest
+
     def losses(self, pixel: PixelFormat, height: int, width: int) -> tuple[int, ...]:
         """What it would lose of samples of this kind and size, the worst first; smaller is better."""
         depth = self.alpha_depth if pixel.alpha and self.alpha_depth else self.depth
         plain = pixel.model == "yuv" and pixel.subsampling == (1, 1) and not pixel.full_range
         return (
-            int(min(height, width) < self.smallest),
+            int(not self.takes(height, width)),
             int(pixel.alpha and not self.alpha_depth),
             int(self.simple and not plain),
             max(0, min(pixel.depth, _DEEPEST_ASKED) - depth),
@@ -175,7 +180,8 @@ ENCODERS = (
         aliases=("x265", "h265", "hevc"),
         depth=12,
         even=True,
-        smallest=64,  # of more than 8 bit it breaks down at widths of 33 to 48, below 16 always
+        smallest=16,
+        narrowest=64,  # the bundled one breaks down at some widths of 33 to 49 with more than 8 bit
         quality="crf",
         words="-preset medium",
         parameters=("-x265-params", "log-level=error:open-gop=0:frame-threads=2:pools=4"),
