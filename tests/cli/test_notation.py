@@ -141,7 +141,6 @@ def test_memory_that_is_none(text: str) -> None:
 @given(st.text(max_size=12))
 def test_any_text_is_a_value_or_an_input_error(text: str) -> None:
     parsers = (
-        notation.parse_frame,
         notation.parse_frames,
         notation.parse_insertions,
         notation.parse_memory,

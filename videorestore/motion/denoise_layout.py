@@ -78,9 +78,8 @@ class Layout:
             if chroma is not None and chroma_variance is not None:
                 chroma[t] = gather(own[1:])
                 # The mean of four samples; a codec keeps the low frequencies.
-                chroma_variance[t] = (
-                    noise.chroma_sd**2 if noise.chroma else gather(spread[1:]) / np.float32(4)
-                )
+                share = noise.chroma_share if noise.chroma else 0.25
+                chroma_variance[t] = gather(spread[1:]) * np.float32(share)
         return cls(
             planes=planes,
             variance=variance,

@@ -33,17 +33,6 @@ _BROADCAST = {
 }
 
 
-def parse_frame(text: str) -> int:
-    """A frame number, counted from 0.
-
-    >>> parse_frame("17")
-    17
-    """
-    if not _NUMBER.fullmatch(text):
-        raise InputError(f"a frame number must be a whole number from 0, got {text!r}; write it like 17.")
-    return int(text)
-
-
 def parse_frames(text: str) -> tuple[int | Span, ...]:
     """A LIST of frames, sorted and without repeats; stretches of time, both ends included, stand behind them.
 
