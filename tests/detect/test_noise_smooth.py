@@ -10,7 +10,7 @@ import pytest
 from tests.detect.test_noise import moving, planted
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.noise_blocks import compare, spectrum
-from videorestore.detect.noise_smooth import with_levels
+from videorestore.detect.noise_smooth import smooth_noise, with_levels
 from videorestore.motion.denoise import denoise
 from videorestore.spatial.dct import halved, share_in_mean
 from videorestore.spatial.noise import Noise
@@ -145,3 +145,12 @@ def test_noise_that_is_stronger_in_the_dark_is_told_by_brightness() -> None:
     dark_clip = np.clip(truth - 40, 0, 255)
     clipped = compare(planted(dark_clip, 40.0), 1, 6)["luma"]
     assert not with_levels(Noise.white(40.0), clipped).levels
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+def test_frames_too_low_for_blocks_of_chroma_have_none_of_its_own() -> None:
+    noisy = as_from_tape(moving(8, 14, 256))
+    found = smooth_noise(noisy, 6)
+    assert found.shape and not found.chroma
+    mean, sd = denoise(noisy, found, quality="fast")
+    assert np.isfinite(mean).all() and np.isfinite(sd).all()

@@ -38,6 +38,8 @@ class Tuning:
     """Weaker smooth noise cannot be told from what motion leaves (sd of the luma at middle frequencies, 0..255)."""
     shown: float = 0.8
     """Part of it (sd) that the quietest single blocks must show: what is between frames only is motion or light."""
+    interval: tuple[float, float] = (0.93, 1.07)
+    """95 % interval of the sd, as factors: thousands of blocks agree to 4 %, and their quantile may hold some motion."""
     excess: float = 2.0
     """Variance of the chroma over what the luma's level explains from which it has a level of its own."""
     raised: float = 1.5
@@ -69,18 +71,20 @@ def is_smooth(blocks: Blocks) -> bool:
 
 
 def smooth_noise(clip: FloatArray, most: int) -> Noise:
-    """Noise of colour frames ``(n, h, w, 3)`` by its spectrum."""
-    own = spectrum(clip @ LUMA, clip @ LUMA, most)
+    """Noise of colour frames ``(n, h, w, 3)`` by its spectrum; frames too small for blocks of chroma have none of its own."""
+    luma = clip @ LUMA
+    own, chroma = spectrum(luma, luma, most), _chroma(clip, most)
     sd = float(np.sqrt(own.mean())) / LUMA_GAIN
-    noise = Noise(
+    low, high = (factor * sd for factor in _T.interval)
+    return Noise(
         sd=sd,
-        low=0.93 * sd,
-        high=1.07 * sd,
+        low=low,
+        high=high,
         offset=sd * sd,
         per_channel=(sd, sd, sd),
         shape=tuple((own / own.mean()).tolist()),
+        chroma=tuple(chroma.tolist()) if chroma.any() else (),
     )
-    return replace(noise, chroma=tuple(_chroma(clip, most).tolist()))
 
 
 def with_chroma(noise: Noise, clip: FloatArray, most: int, usual: NDArray[np.float64]) -> Noise:
