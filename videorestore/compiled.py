@@ -9,10 +9,12 @@ time, and the wait for the first picture more than doubles.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numba
@@ -38,11 +40,25 @@ def kernel(function: _Function) -> _Function:
     """
     options: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "forceinline": True}
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        dispatcher: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # No folder can be written to: neither the package's own, nor one of the user's.
         _uncached.append(function.__name__)
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    if not numba.config.DISABLE_JIT:
+        # Numba asks whether the function's own file has changed. What it calls is inlined, and stands in other files too.
+        kept = dispatcher._cache._cache_file
+        kept._source_stamp = (kept._source_stamp, sources())
+    return dispatcher  # type: ignore[no-any-return]
+
+
+@functools.cache
+def sources() -> str:
+    """Digest of all files of kernels: what an older version compiled is not taken for this one's."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.rglob("_*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 _uncached: list[str] = []

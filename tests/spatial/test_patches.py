@@ -7,10 +7,21 @@ import pytest
 
 from tests.reference.patches import posterior as slow_posterior
 from tests.reference.patches import similar
-from videorestore.compiled import set_thread_count, thread_count
+from videorestore.compiled import kernel, set_thread_count, thread_count
 from videorestore.spatial import _kernels_linear as linear
 from videorestore.spatial import _kernels_patches as kernels
+from videorestore.spatial._lanes import multiply_add, squared_distances
 from videorestore.spatial.patches import Groups, restore_patches
+
+
+@kernel
+def multiplied(out, a, b, factor, keep):
+    multiply_add(out, 4, 3, a, 1, 5, b, 2, 6, 8, np.float32(factor), np.float32(keep))
+
+
+@kernel
+def compared(plane, patch, out):
+    squared_distances(plane, 2, 3, patch, out, 2)
 
 
 def spd(m: int) -> np.ndarray:
@@ -19,46 +30,74 @@ def spd(m: int) -> np.ndarray:
 
 
 @pytest.mark.kernel
-def test_small_systems_are_numpys() -> None:
-    m, o = 12, 8
+def test_blocks_are_numpys() -> None:
+    rng = np.random.default_rng(0)
+    a, b, out = (rng.standard_normal((12, 16)).astype(np.float32) for _ in range(3))
+    expected = out.copy()
+    expected[4:8, 3:11] = 0.5 * out[4:8, 3:11] - 2 * a[1:9, 5:9].T @ b[2:10, 6:14]
+    multiplied(out, a, b, -2.0, 0.5)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+@pytest.mark.kernel
+def test_distances_are_numpys() -> None:
+    rng = np.random.default_rng(0)
+    plane, patch = (rng.standard_normal(shape).astype(np.float32) for shape in ((12, 24), (8, 8)))
+    out = np.zeros(12, np.float32)
+    compared(plane, patch, out)
+    expected = [np.sum(np.square(plane[2:10, x : x + 8] - patch)) for x in range(3, 11)]
+    np.testing.assert_allclose(out, [0, 0, *expected, 0, 0], rtol=1e-5)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("m", [8, 16, 48])
+def test_small_systems_are_numpys(m: int) -> None:
     matrix = spd(m)
-    factor = np.zeros((16, 16), np.float32)
-    factor[:m, :m] = matrix
-    linear.cholesky(factor, m, np.empty((4, 16), np.float32))
-    trace = linear.trace_of_inverse(factor, m, np.zeros((16, 16), np.float32))
+    # What is below the diagonal is not read.
+    factor = np.triu(matrix) + np.tril(np.full((m, m), np.nan, np.float32), -1)
+    corners, inverse, out = (np.full((m, k), np.nan, np.float32) for k in (4, m, 8))
+    linear.cholesky(factor, m, corners)
+    upper = np.linalg.cholesky(matrix.astype(float)).T
+    np.testing.assert_allclose(np.triu(factor), upper, atol=1e-3)
+    trace = linear.invert(factor, corners, m, inverse)
+    np.testing.assert_allclose(inverse, np.linalg.inv(upper).T, atol=1e-4)
     np.testing.assert_allclose(trace, np.trace(np.linalg.inv(matrix.astype(float))), rtol=1e-4)
-    right = np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32)
-    expected = np.linalg.solve(matrix.astype(float), right[:m, :o])
-    linear.solve(factor, m, right, o)
-    np.testing.assert_allclose(right[:m, :o], expected, atol=1e-5)
+    right = np.random.default_rng(1).standard_normal((m, 8)).astype(np.float32)
+    expected = np.linalg.solve(matrix.astype(float), right)
+    linear.solve(factor, corners, inverse, m, right, 8, out)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
 
 
 @pytest.mark.kernel
 def test_products_and_combinations_are_numpys() -> None:
     rng = np.random.default_rng(2)
-    a, b = (rng.standard_normal((8, 64)).astype(np.float32) for _ in range(2))
-    out = np.empty((8, 8), np.float32)
-    linear.products(a, b, 8, 4, 64, False, out)
-    np.testing.assert_allclose(out[:, :4], a @ b[:4].T, atol=1e-4)
-    linear.products(a, a, 8, 8, 64, True, out)
-    np.testing.assert_allclose(np.tril(out), np.tril(a @ a.T), atol=1e-4)
-    total = np.zeros((3, 64), np.float32)
-    linear.combine(out, a, 8, 3, 64, total)
-    np.testing.assert_allclose(total, out[:, :3].T @ a, rtol=1e-3, atol=1e-3)
+    a, b = (rng.standard_normal((192, 16)).astype(np.float32) for _ in range(2))
+    rows = np.empty((16, 192), np.float32)
+    linear.transpose(a, 192, 16, rows)
+    np.testing.assert_array_equal(rows, a.T)
+    out = np.full((16, 16), np.nan, np.float32)
+    linear.products(a, b, 12, 8, 192, False, out)
+    np.testing.assert_allclose(out[:12, :8], a[:, :12].T @ b[:, :8], atol=1e-3)
+    assert np.isnan(out[12:]).all() and np.isnan(out[:, 8:]).all()
+    linear.products(a, a, 16, 16, 192, True, out)
+    np.testing.assert_allclose(np.triu(out), np.triu(a.T @ a), atol=1e-3)
+    total = np.ones((4, 192), np.float32)
+    weights = rng.standard_normal((16, 8)).astype(np.float32)
+    linear.combine(weights, rows, 16, 4, 192, total)
+    np.testing.assert_allclose(total, 1 + weights[:, :4].T @ rows, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.kernel
 def test_search_finds_what_brute_force_finds() -> None:
     rng = np.random.default_rng(3)
     guide = rng.uniform(0, 255, (3, 15, 18)).astype(np.float32)
-    padded = np.pad(guide, ((0, 0), (0, 0), (0, kernels.LANES)), mode="edge")
+    padded = np.pad(guide, ((0, 0), (0, 0), (0, kernels.MARGIN)), mode="edge")
     still = np.zeros((2, 15, 18, 2), np.float32)
-    count = 15**2 + 2 * 2 * 5**2
-    near = np.empty(count, np.float32)
-    place = np.empty((count, 3), np.int32)
+    strips = 15 * 2 + 2 * 2 * 5
+    place = np.empty((16, 3), np.int32)
     first, m = kernels.search(
         padded, still, still, 1, 4, 9, 2, 7, 2, 5, 16,
-        np.empty((8, 8), np.float32), np.empty(kernels.LANES, np.float32), near, place,
+        np.empty((8, 8), np.float32), np.empty(8 * strips, np.float32), np.empty((strips, 3), np.int32), place,
     )  # fmt: skip
     expected = similar(guide.astype(float), 1, 4, 9, reach=2, own_radius=7, radius=2, own=5, group=16)
     assert m == 16
@@ -71,25 +110,13 @@ def test_dual_form_is_the_primal_one() -> None:
     rng = np.random.default_rng(4)
     guide = (3 * rng.standard_normal((m, 4)) @ rng.standard_normal((4, d))).astype(np.float32)
     noisy = (guide + rng.standard_normal((m, d))).astype(np.float32)
-    rows = 16
-    g, v = np.zeros((rows, d), np.float32), np.zeros((rows, d), np.float32)
-    g[:m], v[:m] = guide, noisy
-    out = np.empty((rows, d), np.float32)
-    square = [np.zeros((rows, rows), np.float32) for _ in range(3)]
-    share = kernels.posterior(
-        g,
-        v,
-        m,
-        o,
-        d,
-        np.empty(d, np.float32),
-        np.empty(d, np.float32),
-        *square,
-        np.empty((4, rows), np.float32),
-        out,
-    )
+    most = 16
+    rows = np.zeros((3, most, d), np.float32)
+    rows[0, :m], rows[1, :m] = guide, noisy
+    shapes = ((2, d, most), (4, most, most), (most, 4), (2, d))
+    share = kernels.posterior(rows, *(np.empty(shape, np.float32) for shape in shapes), m, o, d)
     expected, expected_share = slow_posterior(guide.astype(float), noisy.astype(float))
-    np.testing.assert_allclose(out[:o], expected[:o], atol=1e-3)
+    np.testing.assert_allclose(rows[2, :o], expected[:o], atol=1e-3)
     np.testing.assert_allclose(share, expected_share, rtol=1e-3)
 
 
@@ -107,7 +134,7 @@ def test_frames_are_restored_and_threads_do_not_matter() -> None:
     truth, flow = panning(3, 16, 20)
     noisy = truth + 15 * np.random.default_rng(5).standard_normal(truth.shape).astype(np.float32)
     variance = np.full_like(truth, 225)
-    groups = Groups(size=12, own=4, reach=1, own_radius=4, radius=1)
+    groups = Groups(size=12, own=4, reach=1, radius=1)
     mean, left = restore_patches(noisy, truth, variance, flow, -flow, start=1, stop=3, groups=groups)
     assert mean.shape == left.shape == (2, 1, 16, 20)
     assert np.sqrt(np.mean(np.square(mean - truth[1:]))) < 0.5 * 15

@@ -1,4 +1,4 @@
-"""Compiled kernels for small dense systems in float32: a few dozen rows, vectorised along the rows."""
+"""Compiled kernels for small dense systems in float32: a few dozen rows, in blocks of 4 x 8."""
 
 from __future__ import annotations
 
@@ -8,127 +8,114 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
+from videorestore.spatial._lanes import LANES, ROWS, multiply_add
 
 Floats = NDArray[np.float32]
 
-
-@kernel
-def products(a: Floats, b: Floats, m: int, o: int, d: int, symmetric: bool, out: Floats) -> None:
-    """``out[i, j] = a[i] . b[j]`` for ``i < m``, ``j < o``; rows beyond are zero up to multiples of 2 and 4."""
-    for i in range(0, m, 2):
-        a0 = a[i]
-        a1 = a[i + 1]
-        stop = i + 2 if symmetric else o
-        for j in range(0, stop, 4):
-            b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
-            s00 = np.float32(0.0)
-            s01 = np.float32(0.0)
-            s02 = np.float32(0.0)
-            s03 = np.float32(0.0)
-            s10 = np.float32(0.0)
-            s11 = np.float32(0.0)
-            s12 = np.float32(0.0)
-            s13 = np.float32(0.0)
-            for k in range(d):
-                u = a0[k]
-                v = a1[k]
-                s00 += u * b0[k]
-                s01 += u * b1[k]
-                s02 += u * b2[k]
-                s03 += u * b3[k]
-                s10 += v * b0[k]
-                s11 += v * b1[k]
-                s12 += v * b2[k]
-                s13 += v * b3[k]
-            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = s00, s01, s02, s03
-            out[i + 1, j], out[i + 1, j + 1], out[i + 1, j + 2], out[i + 1, j + 3] = s10, s11, s12, s13
+_ONE, _NONE = np.float32(1.0), np.float32(0.0)
+_DEPTH = 64
+"""Rows that are multiplied at once: two strips of them stay in the first-level cache."""
 
 
 @kernel
-def cholesky(a: Floats, m: int, panel: Floats) -> None:
-    """Lower Cholesky factor in place, four columns at a time; ``m`` is a multiple of 4, the diagonal is inverted."""
-    for c in range(0, m, 4):
-        for j in range(c, c + 4):
-            rj = a[j]
-            for i in range(j, m):
-                s = a[i, j]
-                for k in range(c, j):
-                    s -= a[i, k] * rj[k]
+def transpose(rows: Floats, m: int, d: int, out: Floats) -> None:
+    """``out[k, i] = rows[i, k]`` for ``i < m``, ``k < d``."""
+    for i in range(m):
+        row = rows[i]
+        for k in range(d):
+            out[k, i] = row[k]
+
+
+@kernel
+def products(a: Floats, b: Floats, m: int, o: int, d: int, upper: bool, out: Floats) -> None:
+    """``out = a' b`` for the first ``m`` columns of ``a`` and ``o`` of ``b``, multiples of 4 and 8; ``d`` rows, of 4.
+
+    ``upper``: blocks below the diagonal are left as they are.
+    """
+    for k in range(0, d, _DEPTH):
+        keep = _ONE if k else _NONE
+        for i in range(0, m, ROWS):
+            for j in range(i // LANES * LANES if upper else 0, o, LANES):
+                multiply_add(out, i, j, a, k, i, b, k, j, min(_DEPTH, d - k), _ONE, keep)
+
+
+@kernel
+def cholesky(a: Floats, m: int, corners: Floats) -> None:
+    """Upper factor U of ``a`` = U'U in place, from the upper half; ``m`` is a multiple of 8.
+
+    ``corners[c : c + 4]``, for every block on the diagonal, is the inverse of that block of U. What lies below the
+    diagonal is not defined.
+    """
+    for c in range(0, m, ROWS):
+        for j in range(c // LANES * LANES, m, LANES):
+            multiply_add(a, c, j, a, 0, c, a, 0, j, c, -_ONE, _ONE)
+        for i in range(ROWS):
+            for j in range(i, ROWS):
+                s = a[c + i, c + j]
+                for k in range(i):
+                    s -= a[c + k, c + i] * a[c + k, c + j]
                 if i == j:
-                    rj[j] = np.float32(1.0) / np.sqrt(max(s, np.float32(1e-6)))
+                    a[c + i, c + i] = np.sqrt(max(s, np.float32(1e-6)))
                 else:
-                    a[i, j] = s * rj[j]
-        for i in range(c + 4, m):
-            for k in range(4):
-                panel[k, i] = a[i, c + k]
-        p0, p1, p2, p3 = panel[0], panel[1], panel[2], panel[3]
-        for i in range(c + 4, m):
-            row = a[i]
-            l0, l1, l2, l3 = row[c], row[c + 1], row[c + 2], row[c + 3]
-            for j in range(c + 4, i + 1):
-                row[j] -= (l0 * p0[j] + l1 * p1[j]) + (l2 * p2[j] + l3 * p3[j])
+                    a[c + i, c + j] = s / a[c + i, c + i]
+        for j in range(ROWS):
+            for i in range(ROWS - 1, -1, -1):
+                s = _ONE if i == j else _NONE
+                for k in range(i + 1, j + 1):
+                    s -= a[c + i, c + k] * corners[c + k, j]
+                corners[c + i, j] = s / a[c + i, c + i] if i <= j else _NONE
+        # The block itself is made: what is right of it within its eight columns and beyond follows.
+        for j in range(c // LANES * LANES, m, LANES):
+            if j > c:
+                multiply_add(a, c, j, corners, c, 0, a, c, j, ROWS, _ONE, _NONE)
+            elif j == c:
+                for i in range(ROWS - 1, -1, -1):
+                    for l in range(ROWS, LANES):
+                        s = _NONE
+                        for k in range(i + 1):
+                            s += corners[c + k, i] * a[c + k, c + l]
+                        a[c + i, c + l] = s
 
 
 @kernel
-def _eliminate(factor: Floats, i: int, first: int | np.int64, stop: int, b: Floats, o: int) -> None:
-    """Subtract the solved rows ``first`` to ``stop`` from row ``i`` of the right side."""
-    bi = b[i]
-    k = first
-    while k + 4 <= stop:
-        f0, f1, f2, f3 = factor[i, k], factor[i, k + 1], factor[i, k + 2], factor[i, k + 3]
-        b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
-        for j in range(o):
-            bi[j] -= (f0 * b0[j] + f1 * b1[j]) + (f2 * b2[j] + f3 * b3[j])
-        k += 4
-    while k < stop:
-        f0 = factor[i, k]
-        b0 = b[k]
-        for j in range(o):
-            bi[j] -= f0 * b0[j]
-        k += 1
-    f0 = factor[i, i]
-    for j in range(o):
-        bi[j] *= f0
+def forward(factor: Floats, corners: Floats, first: Any, m: int, b: Floats, j: int) -> None:
+    """Solve U'x = b in place for eight columns of ``b`` from ``j``, whose rows above ``first``, a multiple of 4, are zero."""
+    for i in range(first, m, ROWS):
+        multiply_add(b, i, j, factor, first, i, b, first, j, i - first, -_ONE, _ONE)
+        multiply_add(b, i, j, corners, i, 0, b, i, j, ROWS, _ONE, _NONE)
 
 
 @kernel
-def solve(factor: Floats, m: int, b: Floats, o: int) -> None:
-    """Solve in place for the ``o`` columns of ``b``, with a factor of :func:`cholesky` (its upper half is overwritten)."""
-    # A literal 0 is a type of its own, for which all would be compiled once more.
-    none = np.int64(0)
+def invert(factor: Floats, corners: Floats, m: int, out: Floats) -> Any:
+    """The inverse of U', a lower triangle; returns its squared norm, the trace of the inverse of U'U."""
     for i in range(m):
-        _eliminate(factor, i, none, i, b, o)
+        for j in range(m):
+            out[i, j] = _NONE
+        out[i, i] = _ONE
+    for j in range(0, m, LANES):
+        forward(factor, corners, j, m, out, j)
+    total = _NONE
     for i in range(m):
-        for k in range(i):
-            factor[k, i] = factor[i, k]
-    for i in range(m - 1, -1, -1):
-        _eliminate(factor, i, i + 1, m, b, o)
-
-
-@kernel
-def trace_of_inverse(factor: Floats, m: int, inverse: Floats) -> Any:
-    """Trace of the inverse of the matrix whose factor is given: squared norm of the inverted factor."""
-    total = np.float32(0.0)
-    for i in range(m):
-        width = (i // 8 + 1) * 8
-        row = inverse[i]
-        for j in range(width):
-            row[j] = np.float32(0.0)
-        row[i] = np.float32(1.0)
-        # Rows above are zero right of their own width: reading them up to ``width`` is safe once they are cleared.
-        _eliminate(factor, i, np.int64(0), i, inverse, width)
-        for j in range(width):
+        row = out[i]
+        for j in range(m):
             total += row[j] * row[j]
     return total
 
 
 @kernel
+def solve(factor: Floats, corners: Floats, inverse: Floats, m: int, b: Floats, o: int, out: Floats) -> None:
+    """Solve U'U x = b for ``o`` columns, a multiple of 8; ``inverse`` is that of U', ``b`` is overwritten."""
+    # A literal 0 is a type of its own, for which all would be compiled once more.
+    none = np.int64(0)
+    for j in range(0, o, LANES):
+        forward(factor, corners, none, m, b, j)
+        for i in range(0, m, ROWS):
+            multiply_add(out, i, j, inverse, i, i, b, i, j, m - i, _ONE, _NONE)
+
+
+@kernel
 def combine(weights: Floats, rows: Floats, m: int, o: int, d: int, out: Floats) -> None:
-    """``out[j] += sum_i weights[i, j] rows[i]`` for ``j < o``; ``m`` is a multiple of 4."""
-    for j in range(o):
-        target = out[j]
-        for i in range(0, m, 4):
-            w0, w1, w2, w3 = weights[i, j], weights[i + 1, j], weights[i + 2, j], weights[i + 3, j]
-            r0, r1, r2, r3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-            for k in range(d):
-                target[k] += (w0 * r0[k] + w1 * r1[k]) + (w2 * r2[k] + w3 * r3[k])
+    """``out[j] += sum_i weights[i, j] rows[i]`` for ``j < o``, a multiple of 4; ``m`` is one of 4, ``d`` one of 8."""
+    for j in range(0, o, ROWS):
+        for k in range(0, d, LANES):
+            multiply_add(out, j, k, weights, 0, j, rows, 0, k, m, _ONE, _ONE)

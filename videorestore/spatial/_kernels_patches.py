@@ -12,35 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
-from videorestore.spatial._kernels_linear import cholesky, combine, products, solve, trace_of_inverse
+from videorestore.spatial._kernels_linear import cholesky, combine, invert, products, solve, transpose
+from videorestore.spatial._lanes import LANES, PATCH, squared_distances
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
-PATCH = 8
-LANES = 16
-"""Columns of candidates that are compared at once; the search plane is padded by this many columns."""
-
-
-@kernel
-def distances(plane: Floats, y: int, x: int, ref: Floats, out: Floats) -> None:
-    """Squared distances of the reference patch to the patches of ``plane`` at ``(y, x + lane)``."""
-    for l in range(LANES):
-        out[l] = np.float32(0.0)
-    for i in range(PATCH):
-        row = plane[y + i, x : x + LANES + PATCH]
-        r0, r1, r2, r3 = ref[i, 0], ref[i, 1], ref[i, 2], ref[i, 3]
-        r4, r5, r6, r7 = ref[i, 4], ref[i, 5], ref[i, 6], ref[i, 7]
-        for l in range(LANES):
-            d0 = row[l] - r0
-            d1 = row[l + 1] - r1
-            d2 = row[l + 2] - r2
-            d3 = row[l + 3] - r3
-            d4 = row[l + 4] - r4
-            d5 = row[l + 5] - r5
-            d6 = row[l + 6] - r6
-            d7 = row[l + 7] - r7
-            out[l] += (d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3) + (d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7)
+MARGIN = LANES + PATCH
+"""Columns that the search plane is padded by: patches are compared `LANES` at once."""
 
 
 @kernel
@@ -51,34 +30,34 @@ def _scan(
     cx: int,
     radius: int,
     ref: Floats,
-    lanes: Floats,
     near: Floats,
-    place: Ints,
+    corner: Ints,
     size: Any,
 ) -> Any:
-    """Append all patches of one frame within ``radius`` of ``(cy, cx)``; returns how many are listed."""
+    """Append all patches of one frame within ``radius`` of ``(cy, cx)``; returns how many are listed.
+
+    They are listed `LANES` at a time, whose first one is at ``corner``; those too far to the right are at infinity.
+    """
     h = plane.shape[0]
-    w = plane.shape[1] - LANES
+    w = plane.shape[1] - MARGIN
     top, bottom = max(cy - radius, 0), min(cy + radius, h - PATCH)
     left, right = max(cx - radius, 0), min(cx + radius, w - PATCH)
     for y in range(top, bottom + 1):
-        x = left
-        while x <= right:
-            distances(plane, y, x, ref, lanes)
-            count = min(LANES, right - x + 1)
-            for l in range(count):
-                near[size + l] = lanes[l]
-                place[size + l, 0] = t
-                place[size + l, 1] = y
-                place[size + l, 2] = x + l
-            size += count
-            x += LANES
+        for x in range(left, right + 1, LANES):
+            squared_distances(plane, y, x, ref, near, size)
+            for l in range(right - x + 1, LANES):
+                near[size + l] = np.float32(np.inf)
+            k = size // LANES
+            corner[k, 0] = t
+            corner[k, 1] = y
+            corner[k, 2] = x
+            size += LANES
     return size
 
 
 @kernel
 def _rank(values: Floats, size: int, k: int) -> Any:
-    """A limit that exactly k + 1 of the first ``size`` values do not exceed, or the k-th smallest (from 0) of them.
+    """Bits below which the k + 1 smallest of the first ``size`` values lie, or those of the largest of them where others equal it.
 
     Values are squared distances, or -1: their bits as integers have the same order. Halving the range of the bits
     counts in plain vector loops; a quickselect would guess a branch at every value.
@@ -92,7 +71,7 @@ def _rank(values: Floats, size: int, k: int) -> Any:
         for i in range(size):
             count += np.int32(bits[i] <= middle)
         if count == k + 1:
-            high = middle
+            high = np.int32(middle + 1)
             break
         if count > k:
             high = middle
@@ -102,23 +81,23 @@ def _rank(values: Floats, size: int, k: int) -> Any:
 
 
 @kernel
-def _select(near: Floats, place: Ints, first: Any, size: Any, wanted: int) -> Any:
-    """Move the ``wanted`` nearest of the entries from ``first`` to ``size`` to the front of that range."""
-    count = size - first
-    if count <= wanted:
-        return count
-    values = near[first:size]
-    limit = _rank(values, count, wanted - 1)
-    bits = values.view(np.int32)
-    places = place[first:size]
-    taken = 0
+def _take(near: Floats, corner: Ints, size: Any, first: Any, wanted: int, place: Ints) -> Any:
+    """Append the places of the nearest of those listed to ``place[:first]``, up to ``wanted``; they are listed no more."""
+    limit = _rank(near, size, min(wanted - first, size) - 1)
+    bits = near[:size].view(np.int32)
+    far = np.float32(np.inf)
+    taken = first
     for part in range(2):
         # Those below the limit, then as many equal to it as there is room for.
-        for i in range(taken, count):
-            if taken < wanted and (bits[i] < limit if part == 0 else bits[i] == limit):
-                values[i], values[taken] = values[taken], values[i]
-                for k in range(3):
-                    places[i, k], places[taken, k] = places[taken, k], places[i, k]
+        low = limit if part else np.int32(-(2**31))
+        high = limit if part else np.int32(limit - 1)
+        for i in range(size):
+            if bits[i] <= high and bits[i] >= low and taken < wanted and near[i] < far:
+                k = i // LANES
+                place[taken, 0] = corner[k, 0]
+                place[taken, 1] = corner[k, 1]
+                place[taken, 2] = corner[k, 2] + i % LANES
+                near[i] = far
                 taken += 1
         if taken == wanted:
             break
@@ -139,8 +118,8 @@ def search(
     own: int,
     group: int,
     ref: Floats,
-    lanes: Floats,
     near: Floats,
+    corner: Ints,
     place: Ints,
 ) -> tuple[int, int]:
     """The patches nearest to the one at ``(t, y, x)``, along its track in the frames within ``reach``.
@@ -150,17 +129,18 @@ def search(
     Returns their number and that of all.
     """
     n, h = planes.shape[0], planes.shape[1]
-    w = planes.shape[2] - LANES
+    w = planes.shape[2] - MARGIN
     for i in range(PATCH):
         for j in range(PATCH):
             ref[i, j] = planes[t, y + i, x + j]
     # A literal 0 is a type of its own, for which all would be compiled once more.
     none = np.int64(0)
-    size = _scan(planes[t], t, y, x, own_radius, ref, lanes, near, place, none)
+    size = _scan(planes[t], t, y, x, own_radius, ref, near, corner, none)
     # The patch itself is always among them: where all are equal, others would leave its pixels without an estimate.
     left, right = max(x - own_radius, 0), min(x + own_radius, w - PATCH)
-    near[(y - max(y - own_radius, 0)) * (right - left + 1) + x - left] = np.float32(-1.0)
-    first = _select(near, place, none, size, own)
+    across = (right - left + LANES) // LANES * LANES
+    near[(y - max(y - own_radius, 0)) * across + x - left] = np.float32(-1.0)
+    first = _take(near, corner, size, none, own, place)
     for side in range(2):
         py, px = np.float32(y + PATCH // 2), np.float32(x + PATCH // 2)
         for k in range(reach):
@@ -181,8 +161,8 @@ def search(
                 break
             cy = min(max(int(np.rint(py)) - PATCH // 2, 0), h - PATCH)
             cx = min(max(int(np.rint(px)) - PATCH // 2, 0), w - PATCH)
-            size = _scan(planes[s], s, cy, cx, radius, ref, lanes, near, place, size)
-    m = first + _select(near, place, first, size, group - first)
+            size = _scan(planes[s], s, cy, cx, radius, ref, near, corner, size)
+    m = _take(near, corner, size, first, group, place)
     for i in range(first, m):
         if place[i, 0] == t:
             for k in range(3):
@@ -208,7 +188,8 @@ def _gather(planes: Floats, place: Ints, m: int, scale: Floats, out: Floats) -> 
 
 
 @kernel
-def _centre(rows: Floats, m: int, d: int, mean: Floats) -> None:
+def _centre(rows: Floats, m: int, o: int, d: int, mean: Floats) -> None:
+    """Mean of the first ``m`` rows; it is taken off the first ``o``."""
     for k in range(d):
         mean[k] = np.float32(0.0)
     for i in range(m):
@@ -216,7 +197,7 @@ def _centre(rows: Floats, m: int, d: int, mean: Floats) -> None:
             mean[k] += rows[i, k]
     for k in range(d):
         mean[k] /= np.float32(m)
-    for i in range(m):
+    for i in range(o):
         for k in range(d):
             rows[i, k] -= mean[k]
 
@@ -269,46 +250,42 @@ def _covered(count: Ints, y: int, x: int, cover: int) -> bool:
 
 @kernel
 def posterior(
-    g: Floats,
-    v: Floats,
-    m: int,
-    o: int,
-    d: int,
-    mean_g: Floats,
-    mean_v: Floats,
-    gram: Floats,
-    cross: Floats,
-    inverse: Floats,
-    panel: Floats,
-    out: Floats,
+    rows: Floats, columns: Floats, squares: Floats, corners: Floats, means: Floats, m: int, o: int, d: int
 ) -> Any:
-    """Posterior means of the first ``o`` of ``m`` patches with unit noise; ``g`` guide, ``v`` noisy, both are changed.
+    """Posterior means of the first ``o`` of ``m`` patches with unit noise.
 
+    ``rows`` are ``(3, m, d)``: guide and noisy, which are changed, and the result. ``columns`` ``(2, d, m)``,
+    ``squares`` ``(4, m, m)``, ``corners`` ``(m, 4)`` and ``means`` ``(2, d)`` are room to work in, m in eights.
     The covariance is that of the guide's patches, C = G'G / m with centred rows; C (C + I)^-1 is applied in its
     dual form G' (G G' + m I)^-1 G. Returns the share of the noise's variance that is left.
     """
-    padded = (m + 3) // 4 * 4
-    _centre(g, m, d, mean_g)
-    _centre(v, m, d, mean_v)
+    g, v, out = rows[0], rows[1], rows[2]
+    gram, cross, inverse, weights = squares[0], squares[1], squares[2], squares[3]
+    padded, own = (m + 7) // 8 * 8, (o + 7) // 8 * 8
+    _centre(g, m, m, d, means[0])
+    _centre(v, m, o, d, means[1])
     for i in range(m, padded):
         for k in range(d):
             g[i, k] = np.float32(0.0)
+    for i in range(o, own):
+        for k in range(d):
             v[i, k] = np.float32(0.0)
+    transpose(g, padded, d, columns[0])
+    transpose(v, own, d, columns[1])
     # Not literals: each is a type of its own, for which the function would be compiled once more.
-    lower, full = padded > 0, padded < 0
-    products(g, g, padded, padded, d, lower, gram)
-    products(g, v, padded, (o + 3) // 4 * 4, d, full, cross)
+    upper, full = padded > 0, padded < 0
+    products(columns[0], columns[0], padded, padded, d, upper, gram)
+    products(columns[0], columns[1], padded, own, d, full, cross)
     for i in range(padded):
         gram[i, i] += np.float32(m)
-    cholesky(gram, padded, panel)
+    cholesky(gram, padded, corners)
     # Degrees of freedom: the padding adds 1 to each side. Half of the mean is the noisy one's.
-    kept = np.float32(padded) - np.float32(m) * trace_of_inverse(gram, padded, inverse)
-    solve(gram, padded, cross, (o + 7) // 8 * 8)
-    for j in range(o):
-        row = out[j]
+    kept = np.float32(padded) - np.float32(m) * invert(gram, corners, padded, inverse)
+    solve(gram, corners, inverse, padded, cross, own, weights)
+    for j in range(own):
         for k in range(d):
-            row[k] = np.float32(0.5) * (mean_g[k] + mean_v[k])
-    combine(cross, g, padded, o, d, out)
+            out[j, k] = np.float32(0.5) * (means[0, k] + means[1, k])
+    combine(weights, g, padded, own, d, out)
     return kept / np.float32(d) + np.float32(0.25) / np.float32(m)
 
 
@@ -334,26 +311,23 @@ def restore_frame(
 ) -> None:
     """Posterior mean of the patches of frame ``t``.
 
-    ``noisy``, ``guide``, ``variance`` are ``(n, c, h, w)``; ``luma`` is the guide's first plane padded by `LANES`
+    ``noisy``, ``guide``, ``variance`` are ``(n, c, h, w)``; ``luma`` is the guide's first plane padded by `MARGIN`
     columns; ``out`` and ``out_variance`` are ``(c, h, w)``.
     """
     _, c, h, w = noisy.shape
     d = c * PATCH * PATCH
-    rows = (group + 15) // 8 * 8
-    candidates = (2 * own_radius + 1) ** 2 + 2 * reach * (2 * radius + 1) ** 2
-    near = np.empty(candidates, np.float32)
-    place = np.empty((candidates, 3), np.int32)
-    lanes = np.empty(LANES, np.float32)
+    most = (group + 7) // 8 * 8
+    strips = (2 * own_radius + 1) * ((2 * own_radius + LANES) // LANES)
+    strips += 2 * reach * (2 * radius + 1) * ((2 * radius + LANES) // LANES)
+    near = np.empty(strips * LANES, np.float32)
+    corner = np.empty((strips, 3), np.int32)
+    place = np.empty((most, 3), np.int32)
     ref = np.empty((PATCH, PATCH), np.float32)
-    g = np.zeros((rows, d), np.float32)
-    v = np.zeros((rows, d), np.float32)
-    result = np.empty((rows, d), np.float32)
-    gram = np.empty((rows, rows), np.float32)
-    cross = np.zeros((rows, rows), np.float32)
-    inverse = np.zeros((rows, rows), np.float32)
-    panel = np.empty((4, rows), np.float32)
-    mean_g = np.empty(d, np.float32)
-    mean_v = np.empty(d, np.float32)
+    rows = np.zeros((3, most, d), np.float32)
+    columns = np.zeros((2, d, most), np.float32)
+    squares = np.zeros((4, most, most), np.float32)
+    corners = np.empty((most, 4), np.float32)
+    means = np.empty((2, d), np.float32)
     scale = np.empty(c, np.float32)
     total = np.zeros((c, h, w), np.float32)
     mass = np.zeros((h, w), np.float32)
@@ -374,17 +348,17 @@ def restore_frame(
                             s += variance[t, q, y + i, x + j]
                     scale[q] = np.float32(8.0) / np.sqrt(s + np.float32(1e-8))
                 o, m = search(
-                    luma, forward, backward, t, y, x, reach, own_radius, radius, own, group, ref, lanes, near, place
+                    luma, forward, backward, t, y, x, reach, own_radius, radius, own, group, ref, near, corner, place
                 )  # fmt: skip
-                _gather(guide, place, m, scale, g)
-                _gather(noisy, place, m, scale, v)
-                share = posterior(g, v, m, o, d, mean_g, mean_v, gram, cross, inverse, panel, result)
+                _gather(guide, place, m, scale, rows[0])
+                _gather(noisy, place, m, scale, rows[1])
+                share = posterior(rows, columns, squares, corners, means, m, o, d)
                 # A share; a system that rounding has spoiled leaves all of the noise.
                 if not share < np.float32(1.0):
                     share = np.float32(1.0)
                 share = max(share, np.float32(0.0))
                 weight = np.float32(1.0) / (share + np.float32(0.02))
-                _add(result, place, o, scale, weight, share, window, total, mass, spread, count)
+                _add(rows[2], place, o, scale, weight, share, window, total, mass, spread, count)
     for q in range(c):
         for i in range(h):
             for k in range(w):

@@ -13,7 +13,8 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
-from videorestore.spatial._kernels_patches import LANES, PATCH, restore_frame
+from videorestore.spatial._kernels_patches import MARGIN, restore_frame
+from videorestore.spatial._lanes import PATCH
 
 _LEAST_VARIANCE = np.float32(0.25)
 """Noise below half a level of 255 counts as that: the Gram matrices of less are singular in single precision."""
@@ -31,8 +32,11 @@ class Groups:
         At least so many of them are of the frame itself. Only these are restored.
     reach : int
         Frames on each side that are searched.
-    own_radius, radius : int
-        Of the search window in the frame itself, and around the tracked place in the others.
+    radius : int
+        Of the search window, in the frame itself and around the tracked place in the others. Farther patches of the frame
+        itself are worse than none (0 to .18 dB on nine clips, sigma 10 to 50).
+    alone : int
+        Of the window in a frame that has no others.
     step : int
         Distance of the reference patches; every other one is skipped where earlier groups cover it.
     cover : int
@@ -42,9 +46,9 @@ class Groups:
     size: int = 48
     own: int = 12
     reach: int = 6
-    own_radius: int = 7
     radius: int = 3
-    step: int = 6
+    alone: int = 7
+    step: int = 7
     cover: int = 1
 
 
@@ -76,7 +80,7 @@ def restore_patches(
     _, c, h, w = noisy.shape
     variance = np.maximum(variance, _LEAST_VARIANCE)
     there, back = (np.array(flows, np.float32).reshape(-1, h, w, 2) for flows in (forward, backward))
-    luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, LANES)), mode="edge")
+    luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, MARGIN)), mode="edge")
     edge = np.kaiser(PATCH, 2.0)
     mean = np.empty((stop - start, c, h, w), np.float32)
     spread = np.empty_like(mean)
@@ -94,7 +98,7 @@ def restore_patches(
             groups.reach,
             groups.size,
             groups.own,
-            groups.own_radius,
+            groups.radius if len(noisy) > 1 else groups.alone,
             groups.radius,
             groups.step,
             groups.cover,

@@ -1,0 +1,154 @@
+"""Arithmetic on eight neighbouring float32 at once, spelt out for the compiler.
+
+Loops over eight values are too short for LLVM's loop vectoriser: it guards each against overlapping arrays and unrolls
+past their end, which costs more than the work. What stands here is emitted as vectors; processors without vectors of
+that width get the same in parts. Each has a plain twin, which runs where nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+LANES = 8
+"""Columns that are worked on at once."""
+ROWS = 4
+"""Rows of a block: two sums for each, and the row that is multiplied, fit into sixteen registers."""
+PATCH = 8
+"""Side of the patches that are compared."""
+
+_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_FUSED = ("contract",)
+
+
+def _multiply_add(
+    out: Floats, i: int, j: int, a: Floats, ka: int, ja: int, b: Floats, kb: int, jb: int, count: int,
+    factor: Any, keep: Any,
+) -> None:  # fmt: skip
+    left, right = a[ka : ka + count, ja : ja + ROWS], b[kb : kb + count, jb : jb + LANES]
+    target = out[i : i + ROWS, j : j + LANES]
+    sums = factor * (left.T @ right)
+    target[:] = keep * target + sums if keep else sums
+
+
+def _squared_distances(plane: Floats, y: int, x: int, patch: Floats, out: Floats, at: int) -> None:
+    for lane in range(LANES):
+        there = plane[y : y + PATCH, x + lane : x + lane + PATCH]
+        out[at + lane] = np.sum(np.square(there - patch[:, :PATCH]))
+
+
+def _at(context: Any, builder: Any, kind: Any, array: Any, *index: Any) -> Any:
+    """Address of an element of an array that is contiguous along its rows."""
+    proxy = context.make_array(kind)(context, builder, array)
+    if len(index) == 1:
+        return builder.gep(proxy.data, index)
+    width = cgutils.unpack_tuple(builder, proxy.shape, 2)[1]
+    return builder.gep(proxy.data, [builder.add(builder.mul(index[0], width), index[1])])
+
+
+def _load(builder: Any, address: Any) -> Any:
+    return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
+
+
+def _store(builder: Any, value: Any, address: Any) -> None:
+    builder.store(value, builder.bitcast(address, _VECTOR.as_pointer()), align=4)
+
+
+def _everywhere(builder: Any, value: Any) -> Any:
+    """A vector of equal values."""
+    index = ir.IntType(32)
+    none = ir.Constant(_VECTOR, ir.Undefined)
+    first = builder.insert_element(none, value, ir.Constant(index, 0))
+    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(index, LANES), [0] * LANES))
+
+
+def _plus_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
+    return builder.fadd(total, builder.fmul(a, b, flags=_FUSED), flags=_FUSED)
+
+
+def _emit_multiply_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    out, i, j, a, ka, ja, b, kb, jb, count, factor, keep = args
+    kinds, integer = signature.args, count.type
+    zero = ir.Constant(_VECTOR, [0.0] * LANES)
+    # Two sums for each row, in turns: an addition waits for the one before it.
+    sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(ROWS)] for _ in range(2)]
+    steps = cgutils.for_range_slice(
+        builder, ir.Constant(integer, 0), count, ir.Constant(integer, ROWS), integer
+    )
+    with steps as (first, _):
+        for q in range(ROWS):
+            k = builder.add(first, ir.Constant(integer, q))
+            row = _load(builder, _at(context, builder, kinds[6], b, builder.add(kb, k), jb))
+            column = _at(context, builder, kinds[3], a, builder.add(ka, k), ja)
+            for p in range(ROWS):
+                value = builder.load(builder.gep(column, [ir.Constant(integer, p)]), align=4)
+                place = sums[q % 2][p]
+                builder.store(
+                    _plus_product(builder, builder.load(place), _everywhere(builder, value), row), place
+                )
+    factors, kept = _everywhere(builder, factor), _everywhere(builder, keep)
+    # NaN times zero is NaN: what is not kept is not looked at.
+    anew = builder.fcmp_ordered("==", keep, ir.Constant(keep.type, 0.0))
+    for p in range(ROWS):
+        address = _at(context, builder, kinds[0], out, builder.add(i, ir.Constant(integer, p)), j)
+        total = builder.fadd(builder.load(sums[0][p]), builder.load(sums[1][p]))
+        old = builder.fmul(_load(builder, address), kept, flags=_FUSED)
+        _store(builder, _plus_product(builder, builder.select(anew, zero, old), total, factors), address)
+    return context.get_dummy_value()
+
+
+def _emit_squared_distances(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    plane, y, x, patch, out, at = args
+    kinds, integer = signature.args, y.type
+    sums = [ir.Constant(_VECTOR, [0.0] * LANES)] * 4
+    for r in range(PATCH):
+        row = _at(context, builder, kinds[0], plane, builder.add(y, ir.Constant(integer, r)), x)
+        own = _at(context, builder, kinds[3], patch, ir.Constant(integer, r), ir.Constant(integer, 0))
+        for q in range(PATCH):
+            there = _load(builder, builder.gep(row, [ir.Constant(integer, q)]))
+            here = builder.load(builder.gep(own, [ir.Constant(integer, q)]), align=4)
+            difference = builder.fsub(there, _everywhere(builder, here))
+            sums[q % 4] = _plus_product(builder, sums[q % 4], difference, difference)
+    total = builder.fadd(builder.fadd(sums[0], sums[1]), builder.fadd(sums[2], sums[3]))
+    _store(builder, total, _at(context, builder, kinds[4], out, at))
+    return context.get_dummy_value()
+
+
+def _type_multiply_add(
+    context: Any, out: Any, i: Any, j: Any, a: Any, ka: Any, ja: Any, b: Any, kb: Any, jb: Any, count: Any,
+    factor: Any, keep: Any,
+) -> Any:  # fmt: skip
+    n, f = types.intp, types.float32
+    return types.void(out, n, n, a, n, n, b, n, n, n, f, f), _emit_multiply_add
+
+
+def _type_squared_distances(context: Any, plane: Any, y: Any, x: Any, patch: Any, out: Any, at: Any) -> Any:
+    n = types.intp
+    return types.void(plane, n, n, patch, out, n), _emit_squared_distances
+
+
+def _compiled(typed: Any, plain: Any) -> Any:
+    return plain if numba.config.DISABLE_JIT else intrinsic(typed)
+
+
+multiply_add = _compiled(_type_multiply_add, _multiply_add)
+"""``out[i + p, j + l] = keep out[i + p, j + l] + factor sum_k a[ka + k, ja + p] b[kb + k, jb + l]``.
+
+For ``p < ROWS``, ``l < LANES``; ``count``, the number of k, is a multiple of 4. ``b`` may be where ``out`` is. Where ``keep`` is 0,
+what ``out`` was does not matter.
+"""
+
+squared_distances = _compiled(_type_squared_distances, _squared_distances)
+"""``out[at + l]`` = squared distance of the patch to that of the plane at ``(y, x + l)``, for ``l < LANES``.
+
+The plane is read up to column ``x + LANES + PATCH - 2``.
+"""
