@@ -10,7 +10,7 @@ from videorestore import colour
 from videorestore.clip import Frame, PixelFormat
 from videorestore.detect.measures import Measures, measure
 from videorestore.plan.look import STRETCH, helped_by, measured, small_picture, stretches
-from videorestore.plan.scan import shrink
+from videorestore.plan.scan import central_pixels, shrink
 from videorestore.run.workers import Crew
 
 
@@ -57,3 +57,19 @@ def test_small_pictures_are_averages_of_large_ones(step):
     assert small.shape == large.shape == (24, 32, 3)
     assert np.abs(small - large).mean() < (0.01 if step == (0, 0) else 4.0)
     assert small_picture(frame, 128).shape == (96, 128, 3)
+
+
+@pytest.mark.parametrize("subsampling", [(0, 0), (1, 0), (1, 1), (2, 0)])
+@pytest.mark.parametrize("size", [(61, 90), (33, 20), (20, 33)])
+def test_the_middle_of_a_frame_is_that_of_all_of_its_pixels(subsampling, size):
+    rng = np.random.default_rng(1)
+    (h, w), (sx, sy) = size, subsampling
+    shapes = [(h, w)] + [(-(-h >> sy), -(-w >> sx))] * 2
+    planes = tuple(rng.integers(0, 256, shape, dtype=np.uint8) for shape in shapes)
+    form = PixelFormat(model="yuv", subsampling=subsampling, matrix="bt709", full_range=False)
+    frame = Frame(planes=planes, format=form, index=0, time=Fraction(0), duration=Fraction(1))
+    whole, side = colour.working(frame), 24
+    top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
+    expected = whole[top : top + side, left : left + side]
+    np.testing.assert_array_equal(central_pixels(frame, side), expected)
+    np.testing.assert_array_equal(central_pixels(frame, None), whole)

@@ -18,7 +18,7 @@ from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine, 
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
-from videorestore.plan.risk import FEWEST, WORTH, Say, say_of_curve
+from videorestore.plan.risk import FEWEST, WORTH, Say, hears_motion_alone, say_of_curve
 from videorestore.plan.scan import Scan, chosen, read_some, shrink
 from videorestore.request import Common, Quality
 from videorestore.spatial.noise import Noise
@@ -127,7 +127,10 @@ def choose(
     # Where noise is removed, hidden frames would favour whoever smooths more.
     asked = [k for k in tested if job != "denoise" or noises[k].sd <= 0]
     noisy = [] if fixed else [k for k in tested if k not in asked]
-    trials, says = _tried(source, found, options, good, asked, noisy, noises, progress)
+    known = [k for k in noisy if hears_motion_alone(noises[k])]
+    tried = [k for k in noisy if k not in known]
+    trials, says = _tried(source, found, options, good, asked, tried, noises, progress)
+    says |= {k: Say() for k in known}
     worth = WORTH_BETWEEN if between else WORTH
     picks = {k: fixed or t.model(worth) for k, t in trials.items()} | {
         k: say.model for k, say in says.items()

@@ -39,6 +39,11 @@ class Say:
         return "motion" if self.divergence is None else "mixed"
 
 
+def hears_motion_alone(noise: Noise) -> bool:
+    """Whether the curve is not asked whatever the frames show: noise after a codec, and smooth noise, is not independent."""
+    return noise.codec or bool(noise.shape)
+
+
 def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     """What the curve has to say of a part of a shot.
 
@@ -47,13 +52,13 @@ def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     frames : ndarray, shape (n, h, w, c)
         Noisy, on the 0..255 scale.
     noise : Noise
-        As it will be removed. After a codec nothing is known: its noise is not independent.
+        As it will be removed, independent from sample to sample.
     """
     from videorestore.curve.denoise import pair_with
     from videorestore.curve.fit import fit_shot
     from videorestore.motion.denoise import stored_mean
 
-    if noise.codec or noise.shape or len({frame.tobytes() for frame in frames}) < FEWEST:
+    if len({frame.tobytes() for frame in frames}) < FEWEST:
         return Say()
     if noise.monochrome and frames.shape[-1] == 3:
         # All channels carry the noise of the luma.

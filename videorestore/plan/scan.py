@@ -28,6 +28,9 @@ from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
 from videorestore.spatial.noise import Noise
 
+CHROMA = 8
+"""Pixels around the middle of a frame that are read for its chroma: two samples of 4:1:1, and of both fields of 4:2:0."""
+
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
 
@@ -302,20 +305,36 @@ def read_pixels(source: Source, start: int, stop: int, *, side: int | None = Non
 
 def read_some(source: Source, numbers: Sequence[int], *, side: int | None = None) -> FloatArray:
     """Working pixels of frames whose numbers rise, by one pass over them; see `read_pixels`."""
-    pictures = [central(colour.working(frame), side) for frame in chosen(source, numbers)]
+    pictures = [central_pixels(frame, side) for frame in chosen(source, numbers)]
     return np.stack(pictures)
+
+
+def central_pixels(frame: Frame, side: int | None) -> FloatArray:
+    """Working pixels of the middle of a frame, at most ``side`` high and wide; what is farther out is not computed."""
+    if side is None or max(frame.height, frame.width) <= side:
+        return colour.working(frame)
+    rows, columns = (_middle(length, side) for length in (frame.height, frame.width))
+    shifts = [(0, 0), frame.format.subsampling, frame.format.subsampling, (0, 0)]
+    planes = tuple(
+        plane[_samples(rows[0], down), _samples(columns[0], across)]
+        for plane, (across, down) in zip(frame.planes, shifts)
+    )
+    return colour.working(replace(frame, planes=planes))[rows[1], columns[1]].copy()
+
+
+def _middle(length: int, side: int) -> tuple[slice, slice]:
+    """What to read of an axis, and where in it the middle lies: with some chroma samples around, from where one begins."""
+    low = max(0, (length - side) // 2)
+    start = max(0, low - CHROMA) // CHROMA * CHROMA
+    return slice(start, min(length, low + side + CHROMA)), slice(low - start, low - start + side)
+
+
+def _samples(pixels: slice, shift: int) -> slice:
+    """Samples of a plane that has one for every ``1 << shift`` pixels."""
+    return slice(pixels.start >> shift, -(-pixels.stop >> shift))
 
 
 def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:
     """Frames whose numbers rise, by one pass over the source."""
     wanted = set(numbers)
     return (f for f in source.frames(numbers[0], numbers[-1] + 1) if f.index in wanted)
-
-
-def central(picture: FloatArray, side: int | None) -> FloatArray:
-    """The middle of a picture, at most ``side`` high and wide."""
-    if side is None:
-        return picture
-    h, w = picture.shape[:2]
-    top, left = max(0, (h - side) // 2), max(0, (w - side) // 2)
-    return picture[top : top + side, left : left + side].copy()
