@@ -338,3 +338,10 @@ def test_a_light_that_goes_out_again_and_again_is_switched():
     frames[3::4] = 4.0
     found = survey(frames)
     assert found.black == tuple(range(3, 24, 4)) and found.worthless == ()
+
+
+def test_a_wide_frame_of_a_few_lines_is_looked_at():
+    rng = np.random.default_rng(0)
+    wide = cv2.resize(rng.integers(0, 256, (2, 60), np.uint8), (640, 3), interpolation=cv2.INTER_CUBIC)
+    frames = np.stack([np.roll(wide, 2 * k, axis=1) for k in range(8)])[..., None]
+    assert not survey(frames).black
