@@ -35,6 +35,8 @@ from videorestore.run.tally import Tally
 Plan = Callable[[Source, Any, int, Progress], Work]
 
 
+GO_ON = "the same command goes on from here"
+
 DENOISING = "denoise", "restore"
 """Verbs that most likely need the denoiser's kernels."""
 
@@ -128,11 +130,23 @@ def run_on_file(job: Job) -> Outcome:
             count = _make_all(
                 _assignment(job, planned), work, folder, None if stored else opened, options, job.progress
             )
-        except Exception:
+        except Exception as error:
             _check_unchanged(job.source, options, description, folder)
+            _say_how_to_go_on(error, planned)
             raise
     _check_unchanged(job.source, options, description, folder)
-    return _joined(job, planned, count)
+    try:
+        return _joined(job, planned, count)
+    except (VideoRestoreError, OSError) as error:
+        _say_how_to_go_on(error, planned)
+        raise
+
+
+def _say_how_to_go_on(error: Exception, planned: Planned) -> None:
+    """What was made before something failed is not lost."""
+    done = sum(planned.folder.done(piece.index) for piece in planned.work.pieces)
+    if done and GO_ON not in str(error):
+        error.add_note(f"({done} of {len(planned.work.pieces)} pieces are kept: {GO_ON})")
 
 
 def _check(job: Job, opened: Source) -> None:
