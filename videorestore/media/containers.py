@@ -146,6 +146,7 @@ CONTAINERS = (
         chapters=False,
         subtitles=False,
         second_video=False,
+        in_band=True,
         counts_frames=True,
         before_zero="cut",
     ),

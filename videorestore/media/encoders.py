@@ -257,7 +257,7 @@ ENCODERS = (
         words="-level 3 -g 1 -slicecrc 1 -threads 4",
         more=_ffv1_slices,
     ),
-    Encoder(name="mpeg4", simple=True, even=True, fields=True, quality="q"),
+    Encoder(name="mpeg4", simple=True, even=True, fields=True, quality="q", joining="in band"),
     Encoder(name="libxvid", codec="mpeg4", aliases=("xvid",), simple=True, even=True, quality="q"),
     Encoder(name="mpeg2video", fields=True, quality="q", joining="plain"),
     Encoder(

@@ -155,7 +155,8 @@ def spliced(reels: Sequence[Reel], source: Reel, kept: Sequence[int | None]) -> 
     encoder = encoder_for(source.codec)
     joining = encoder.joining if encoder is not None else ""
     if joining == "in band":
-        return Splice(runs=runs, units={header: _in_band(header) for header in {source.extradata, *own}})
+        units = _in_band if source.codec == "hevc" else bytes
+        return Splice(runs=runs, units={header: units(header) for header in {source.extradata, *own}})
     if joining == "numbered" and len(own) == 1:
         return Splice(runs=runs, header=_joined_header(source.extradata, own.pop()))
     if joining == "plain":

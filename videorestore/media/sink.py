@@ -282,7 +282,8 @@ class _Film:
                 groups.copied.clear()
                 _remove(self.part)
                 losses, notes = self._joined(others, alpha, None)
-                return losses, [*notes, f"groups of pictures of the source could not be copied: {error}"]
+                reason = str(error).partition(";")[0]
+                return losses, [*notes, f"groups of pictures of the source could not be copied: {reason}"]
         return self._joined(others, alpha, None)
 
     def _joined(self, others: Others, alpha: bool, splice: Splice | None) -> tuple[list[str], list[str]]:
