@@ -46,6 +46,7 @@ COMMANDS = (
     "restore FILE -o OUT.mkv",
     "denoise FILE -o OUT.mp4 --sigma 5 --quality fast",
     "fill FILE -o OUT.mkv --missing 2",
+    "fill FILE -o OUT.KIND --missing 5 --range 1:9",
     "upsample FILE -o OUT.webm --factor 2 --range 0:4",
     "deinterlace FILE -o OUT.mkv",
     "reorder FILE -o OUT/",
@@ -152,6 +153,7 @@ def fuzz(count: int, seed: int) -> int:
             line = COMMANDS[int(rng.integers(len(COMMANDS)))]
             filled = {
                 "FILE": name,
+                "KIND": name.rpartition(".")[2],
                 "OUT": "out",
                 "GOOD.mkv": "good.mkv",
                 "FOLDER": "loose",

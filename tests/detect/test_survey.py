@@ -338,3 +338,38 @@ def test_a_light_that_goes_out_again_and_again_is_switched():
     frames[3::4] = 4.0
     found = survey(frames)
     assert found.black == tuple(range(3, 24, 4)) and found.worthless == ()
+
+
+def test_a_wide_frame_of_a_few_lines_is_looked_at():
+    rng = np.random.default_rng(0)
+    wide = cv2.resize(rng.integers(0, 256, (2, 60), np.uint8), (640, 3), interpolation=cv2.INTER_CUBIC)
+    frames = np.stack([np.roll(wide, 2 * k, axis=1) for k in range(8)])[..., None]
+    assert not survey(frames).black
+
+
+def test_a_freeze_is_found_beside_a_jerk_of_the_camera():
+    """The picture behind it differs less than one step before it does, but by more than motion explains."""
+    rng = np.random.default_rng(0)
+    one, two = (cv2.GaussianBlur(rng.uniform(-1, 1, (160, 340)), (0, 0), 3) for _ in range(2))
+    moved = np.cumsum([5 if t == 8 else 1 for t in range(20)])
+    turning = [
+        np.roll(np.cos(0.1 * t) * one / one.std() + np.sin(0.1 * t) * two / two.std(), moved[t], axis=1)
+        for t in range(20)
+    ]
+    frames = 128 + 40 * np.array(turning)[:, :120, :200] + rng.normal(0, 0.7, (20, 120, 200))
+    frames[10:13] = frames[9]
+    assert survey(np.clip(frames, 0, 255).astype(np.float32)[..., None]).frozen == (10, 11, 12)
+
+
+def test_a_screen_changes_when_it_likes():
+    """Lines of a terminal, of which some frames show none more."""
+    rng = np.random.default_rng(2)
+    lines = ["".join(rng.choice(list("abcdef 0123/-_."), 24)) for _ in range(60)]
+    frames = []
+    for count in np.cumsum([12, *[1, 3] * 4, 0, 3, 1, 0, 3, 1, 1, 3, 1, 3]):
+        frame = np.zeros((160, 208), np.uint8)
+        for row, line in enumerate(lines[count - 12 : count]):
+            cv2.putText(frame, line, (2, 12 + 12 * row), cv2.FONT_HERSHEY_PLAIN, 0.8, 220, 1)
+        frames.append(frame)
+    found = survey(np.array(frames, np.float32)[..., None])
+    assert len(found.duplicates) == 2 and not found.frozen and found.cadence is None

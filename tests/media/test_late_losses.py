@@ -32,10 +32,10 @@ def fragile_mux(broken):
     """Like `sink.mux`, but what ``broken`` says of the other streams cannot be written."""
     whole = sink.mux
 
-    def fragile(segments, part, kind, info, fps, others, *, alpha):
+    def fragile(segments, part, kind, info, fps, others, **more):
         if others.path and broken(others):
             raise MediaWriteError("the output must be writable, got: a broken header; check it.")
-        return whole(segments, part, kind, info, fps, others, alpha=alpha)
+        return whole(segments, part, kind, info, fps, others, **more)
 
     return fragile
 
@@ -75,18 +75,26 @@ def test_where_no_stream_can_be_written_the_pictures_stay(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("carries", [False, True])
 def test_data_that_is_announced_and_never_comes_is_no_loss(tmp_path, carries):
-    with av.open(str(tmp_path / "in.ts"), "w") as made:
+    path = tmp_path / "in.ts"
+    with av.open(str(path), "w") as made:
         film, data = made.add_stream("mpeg2video", 25), made.add_data_stream()
         film.width, film.height, film.pix_fmt = 32, 24, "yuv420p"
-        for k in range(4):
-            made.mux(film.encode(av.VideoFrame.from_ndarray(np.full((24, 32, 3), 60 * k, np.uint8), "rgb24")))
-            if carries:
-                packet = av.Packet(bytes(99))
-                packet.stream, packet.time_base = data, Fraction(1, 90000)
-                packet.pts = packet.dts = 3600 * k
-                made.mux(packet)
+        for k in range(12):
+            made.mux(film.encode(av.VideoFrame.from_ndarray(np.full((24, 32, 3), 20 * k, np.uint8), "rgb24")))
+            packet = av.Packet(bytes(99))
+            packet.stream, packet.time_base = data, Fraction(1, 90000)
+            packet.pts = packet.dts = 3600 * k
+            made.mux(packet)
         made.mux(film.encode())
-    losses = write(tmp_path / "out.mkv", tmp_path / "in.ts")
+    if not carries:
+        # The table of the streams stays, the packets of the second one go.
+        whole = path.read_bytes()
+        packets = [whole[k : k + 188] for k in range(0, len(whole), 188)]
+        path.write_bytes(b"".join(p for p in packets if int.from_bytes(p[1:3], "big") & 0x1FFF != 257))
+    with av.open(str(path)) as found:
+        data = next(stream for stream in found.streams if stream.type == "data")
+        assert any(p.size and p.stream_index == data.index for p in found.demux()) == carries
+    losses = write(tmp_path / "out.mkv", path)
     assert ["data stream" in loss for loss in losses] == [True] * carries
 
 

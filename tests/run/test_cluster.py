@@ -1,5 +1,6 @@
 """A real scheduler and real workers: one dies, one cannot see the input."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.run.jobs import ROOT, command, wait_for
-from videorestore.errors import InputError
+from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import SinkOptions, read
 from videorestore.run import cluster
 from videorestore.run.cluster import Ticket, sees, shipped_files
@@ -163,3 +164,23 @@ def _digest(content):
     import hashlib
 
     return hashlib.sha256(content).hexdigest()
+
+
+def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path, monkeypatch):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.open({}, resume=True)
+    (folder.path / "plan").write_bytes(b"{}")
+    (tmp_path / "in.npy").write_bytes(b"")
+
+    def lost(*args):
+        raise RuntimeError("cancelled for reason: scheduler-connection-lost.\nPlease check")
+        yield 0
+
+    monkeypatch.setattr(cluster, "_client", lambda address: contextlib.nullcontext())
+    monkeypatch.setattr(cluster, "_spread", lost)
+    assignment = Assignment(
+        path=str(tmp_path / "in.npy"), output=str(tmp_path / "out.mkv"), sink=SinkOptions()
+    )
+    with pytest.raises(VideoRestoreError, match="scheduler-connection-lost") as told:
+        list(cluster.make_pieces(assignment, [0], folder, "tcp://127.0.0.1:1"))
+    assert "goes on from here" in str(told.value) and "\n" not in str(told.value)

@@ -71,7 +71,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, Terminated):
         return "terminated; the same command goes on from here."
     if isinstance(error, VideoRestoreError):
-        return str(error)
+        return " ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, MemoryError):
         return "memory must suffice, got none left; lower --max-memory or --jobs, or use --range."
     if isinstance(error, OSError) and error.strerror:

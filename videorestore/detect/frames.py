@@ -337,7 +337,7 @@ def _nothing_lost(measures: Measures, repeats: NDArray[np.bool_], first: int, la
     """Whether the picture of some repeats is seen before or after them, too, as between flashes in a scene that stands.
 
     Or whether that behind several repeats differs from them by no more than a step around: a pause. A single repeat
-    stutters whether or not something was lost.
+    of a film stutters whether or not something was lost; a screen, which has no grain, changes when it likes.
     """
     same = float(np.nanmax(measures.plain[first : last + 1, 0])) / _APART
     again = [*measures.plain[first - 1, 1:]]
@@ -347,8 +347,12 @@ def _nothing_lost(measures: Measures, repeats: NDArray[np.bool_], first: int, la
     if any(other <= same for other in again):
         return True
     beside = range(max(1, first - _FEW), min(len(repeats), last + 2 + _FEW))
-    steps = [measures.plain[k, 0] for k in beside if not (repeats[k] or k == last + 1)]
-    return last > first and float(measures.plain[last + 1, 0]) <= max(steps, default=np.inf)
+    steps = [k for k in beside if not (repeats[k] or k == last + 1)]
+    plain, followed = measures.plain[:, 0], measures.compensated[:, 0]
+    # What went on meanwhile is seen by itself, or by what motion cannot explain.
+    both = plain, np.where(np.isnan(followed), plain, followed)
+    pause = last > first or bool(measures.grain[first] == 0)
+    return pause and all(seen[last + 1] <= seen[steps].max(initial=0.0 if steps else np.inf) for seen in both)
 
 
 def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:

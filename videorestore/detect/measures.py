@@ -271,7 +271,9 @@ def _points(flow: FloatArray) -> tuple[NDArray[np.int_], ...]:
     """Where a flow ``(h, w, 2)`` is read."""
     height, width = flow.shape[:2]
     pace = max(height, width) / _POINTS
-    return np.ix_(np.arange(pace / 2, height, pace).astype(int), np.arange(pace / 2, width, pace).astype(int))
+    # Of a frame that is wide and very low, one line.
+    rows, columns = (np.arange(min(pace, side) / 2, side, pace).astype(int) for side in (height, width))
+    return np.ix_(rows, columns)
 
 
 def _moving(before: FloatArray) -> bool:

@@ -308,6 +308,20 @@ class FieldWise(Work):
         return self.inner.times
 
     @property
+    def spares(self) -> float:
+        """See `Work.spares`."""
+        return self.inner.spares
+
+    @property
+    def changed(self) -> frozenset[int]:
+        """See `Work.changed`."""
+        return self.inner.changed
+
+    def sources(self, piece: Piece) -> list[int | None]:
+        """See `Work.sources`."""
+        return self.inner.sources(piece)
+
+    @property
     def mask_file(self) -> str | None:
         """See `Restoring.mask_file`."""
         return self.inner.mask_file

@@ -106,6 +106,27 @@ class Restoring(Work):
         """Place of the first slot at or after a source frame; slots come in the order of the source."""
         return bisect_left(self.steps.slots, number, key=lambda slot: slot.after)
 
+    def sources(self, piece: Piece) -> list[int | None]:
+        """See `Work.sources`."""
+        return [slot.source for slot in self._slots(piece)]
+
+    def _slots(self, piece: Piece) -> tuple[Slot, ...]:
+        return self.steps.slots[self._first_slot(piece.start) : self._first_slot(piece.stop)]
+
+    @property
+    def spares(self) -> float:
+        """See `Work.spares`."""
+        if self.steps.gains is not None:
+            return 0.0
+        quiet = [p for p in self.pieces if self._noise(p) is None or p.start in self.steps.brief]
+        stay = sum(not self.steps.makes(slot) for p in quiet for slot in self._slots(p))
+        return stay / max(1, len(self.steps.slots))
+
+    @property
+    def changed(self) -> frozenset[int]:
+        """See `Work.changed`."""
+        return self.steps.missing | {s.after + 1 for s in self.steps.slots if s.source is None}
+
     def seconds(self) -> float:
         """Estimated CPU time in seconds."""
         pixels = self.shape.height * self.shape.width
@@ -132,7 +153,7 @@ class Restoring(Work):
             for made in replace(self, steps=filling).make(source, piece, progress):
                 yield replace(made, notes=(*made.notes, BRIEF)) if made.origin == "kept" else made
             return
-        slots = list(self.steps.slots[self._first_slot(piece.start) : self._first_slot(piece.stop)])
+        slots = list(self._slots(piece))
         if not self._touches(piece, slots):
             yield from self._pass_through(source, piece, slots)
             return

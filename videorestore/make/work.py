@@ -153,6 +153,20 @@ class Work(ABC):
         """How many frames each piece gives."""
         return [p.stop - p.start for p in self.pieces]
 
+    def sources(self, piece: Piece) -> list[int | None]:
+        """The source frame of each frame that a piece gives; None for a new one."""
+        return list(range(piece.start, piece.stop))
+
+    @property
+    def spares(self) -> float:
+        """Share of the frames of the output that may stay as they are in the source."""
+        return 0.0
+
+    @property
+    def changed(self) -> frozenset[int]:
+        """Frames of the source that surely change, or before which new ones come."""
+        return frozenset()
+
     def seconds(self) -> float:
         """Estimated CPU time in seconds; that of decoding and encoding where nothing else is done."""
         pixels = self.shape.n_frames * self.shape.height * self.shape.width

@@ -41,6 +41,8 @@ class Container:
         Encoders for sound and for subtitles that it cannot hold as they are; no text where empty.
     subtitles, second_video : bool
         Whether it holds them.
+    in_band : bool
+        Players take the description of pictures from between them, not only from the header.
     covers : str
         What becomes of a picture that stands for the whole file.
     unit : Fraction or None
@@ -74,6 +76,7 @@ class Container:
     named_channels: bool = False
     subtitles: bool = True
     second_video: bool = True
+    in_band: bool = False
     covers: Literal["copied", "attached", "left"] = "left"
     unit: Fraction | None = None
     counts_frames: bool = False
@@ -116,6 +119,7 @@ CONTAINERS = (
         audio_form="flac",
         text_form="subrip",
         attachments=True,
+        in_band=True,
         covers="attached",
         unit=Fraction(1, 1000),
         before_zero="said",
@@ -142,6 +146,7 @@ CONTAINERS = (
         chapters=False,
         subtitles=False,
         second_video=False,
+        in_band=True,
         counts_frames=True,
         before_zero="cut",
     ),

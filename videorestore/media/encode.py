@@ -27,6 +27,22 @@ _SCALE_NAMES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How pictures are coded so that those of the source can stand between them.
+
+    Attributes
+    ----------
+    words : tuple of str
+        What the encoder is told.
+    starts : frozenset of int
+        Frames of the source at which a group of ours begins.
+    """
+
+    words: tuple[str, ...]
+    starts: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
     """How a result is encoded.
@@ -42,6 +58,8 @@ class SinkOptions:
     encoder_args : str
         Further arguments for FFmpeg, as on its command line.
     overwrite : bool
+    own : Likeness or None
+        Where groups of the source's pictures will stand between ours.
     """
 
     codec: str | None = None
@@ -49,6 +67,7 @@ class SinkOptions:
     pix_fmt: str | None = None
     encoder_args: str = ""
     overwrite: bool = False
+    own: Likeness | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +222,7 @@ def plan_encoding(
     )
     if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):
         arguments += ["-chroma_sample_location", info.chroma_location]
+    arguments += options.own.words if options.own is not None else ()
     same = reached.depth >= piped.depth and reached.model == piped.model
     return Encoding(
         encoder=encoder.name,

@@ -15,6 +15,11 @@ from videorestore.media.encoder_words import encoder_words
 from videorestore.media.pipe import ffmpeg
 
 DEFAULT_CRF = 16
+Joining = Literal["", "plain", "numbered", "in band"]
+"""How packets of an encoder stand beside those of another file: not at all; as they are; with parameter sets that have
+numbers of their own in the header; with parameter sets before every key picture."""
+PARAMETER_SET = 31
+"""Number of our own parameter sets of H.264: the last there is, so that the source's keep theirs."""
 _DEEPEST_ASKED = 12
 """Bits a sample for which another encoder is taken; no lossy one has more."""
 
@@ -73,6 +78,10 @@ class Encoder:
         Option that carries parameters of its own, and those that it always gets; none where empty.
     hdr : tuple of str
         Parameters for the mastering display and the light level; none where empty.
+    joining : Joining
+        How groups of pictures that it makes are put between those of a source in the same codec.
+    own : str
+        What it is told where they will be.
     more : callable
         What depends on pixel format, height and width.
     """
@@ -94,6 +103,8 @@ class Encoder:
     flags: str = ""
     parameters: tuple[str, ...] = ()
     hdr: tuple[str, ...] = ()
+    joining: Joining = ""
+    own: str = ""
     more: Callable[[PixelFormat, int, int], tuple[str, ...]] = _nothing
 
     def takes(self, height: int, width: int) -> bool:
@@ -168,6 +179,8 @@ def _x264(name: str, aliases: tuple[str, ...] = (), *, video: bool = True) -> En
         flags="+cgop",
         parameters=("-x264-params",),
         hdr=("mastering-display", "cll"),
+        joining="numbered" if video else "",
+        own=f"-x264opts sps-id={PARAMETER_SET}",
     )
 
 
@@ -186,11 +199,14 @@ ENCODERS = (
         words="-preset medium",
         parameters=("-x265-params", "log-level=error:open-gop=0:frame-threads=2:pools=4"),
         hdr=("master-display", "max-cll"),
+        joining="in band",
+        own="-forced-idr 1",
     ),
     Encoder(
         name="libvpx-vp9",
         codec="vp9",
         aliases=("vp9",),
+        joining="plain",
         depth=12,
         alpha_depth=8,
         quality="crf",
@@ -201,6 +217,7 @@ ENCODERS = (
         name="libvpx",
         codec="vp8",
         aliases=("vp8",),
+        joining="plain",
         alpha_depth=8,
         quality="crf",
         words="-b:v 0 -deadline good -cpu-used 3 -threads 4",
@@ -219,6 +236,7 @@ ENCODERS = (
         name="prores_ks",
         codec="prores",
         aliases=("prores",),
+        joining="plain",
         depth=10,
         alpha_depth=10,
         even=True,
@@ -239,10 +257,13 @@ ENCODERS = (
         words="-level 3 -g 1 -slicecrc 1 -threads 4",
         more=_ffv1_slices,
     ),
-    Encoder(name="mpeg4", simple=True, even=True, fields=True, quality="q"),
+    Encoder(name="mpeg4", simple=True, even=True, fields=True, quality="q", joining="in band"),
     Encoder(name="libxvid", codec="mpeg4", aliases=("xvid",), simple=True, even=True, quality="q"),
-    Encoder(name="mpeg2video", fields=True, quality="q"),
-    Encoder(name="mjpeg", aliases=("jpeg",), even=True, quality="q"),
+    Encoder(name="mpeg2video", fields=True, quality="q", joining="plain"),
+    Encoder(
+        name="mjpeg", aliases=("jpeg",), even=True, quality="q", joining="plain", own="-strict unofficial"
+    ),
+    Encoder(name="dvvideo", aliases=("dv",), quality="none", joining="plain"),
     Encoder(name="libtheora", codec="theora"),
     *(
         Encoder(name=name, lossless=True, packs=2, quality="none")
@@ -256,6 +277,11 @@ _BY_NAME = {word: row for row in ENCODERS for word in (row.name, *row.aliases)}
 def encoder_of(name: str) -> Encoder:
     """The encoder of this name, FFmpeg's or a common one; one without a row is told its quality where asked."""
     return _BY_NAME.get(name.lower()) or Encoder(name=name.lower())
+
+
+def encoder_for(codec: str) -> Encoder | None:
+    """The first encoder with a row that makes packets of this kind."""
+    return next((row for row in ENCODERS if packets_of(row) == codec), None)
 
 
 def packets_of(encoder: Encoder) -> str:

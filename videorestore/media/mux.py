@@ -15,7 +15,8 @@ from videorestore.errors import MediaWriteError
 from videorestore.media.companions import Companions, Muxed, Others
 from videorestore.media.containers import Container
 from videorestore.media.matroska import TrackFacts, amend
-from videorestore.media.packets import PacketFeed, order_of, video_packets
+from videorestore.media.packets import PacketFeed, video_packets
+from videorestore.media.reels import Reel, Run, Splice
 from videorestore.media.segments import Segment
 from videorestore.media.target import Target, write_error
 from videorestore.media.timing import rate_of
@@ -55,6 +56,7 @@ def mux(
     others: Others,
     *,
     alpha: bool,
+    splice: Splice | None = None,
 ) -> Muxed:
     """Write the file ``part``.
 
@@ -70,11 +72,13 @@ def mux(
     others : Others
     alpha : bool
         The video has an alpha channel beside it (VP9).
+    splice : Splice, optional
+        What stands for the pictures of the segments; they themselves by default.
     """
     import av
 
     muxed, durations = _meant(segments, container)
-    orders = [order_of(segment) for segment in segments]
+    splice = splice or Splice(runs=tuple(whole_run(segment) for segment in segments))
     tick = time_base_for([*muxed.times, muxed.end], container, fps)
     late = bool(container.header_clock and muxed.times[0])
     # Without this, MP4 rounds the time of a late first frame to milliseconds.
@@ -88,9 +92,11 @@ def mux(
             output = target.container
             main = _add_film(output, template.streams.video[0], container, info, alpha=alpha)
             main.time_base = tick
+            if splice.header is not None:
+                main.codec_context.extradata = splice.header
             feeds = companions.add(output, main, int(info.extra.get("stream", -1)))
             output.start_encoding()
-            packets = video_packets(segments, orders, muxed.times, durations, tick, main)
+            packets = video_packets(splice, muxed.times, durations, tick, main)
             for _, packet in heapq.merge(packets, *feeds, key=lambda pair: pair[0]):
                 output.mux_one(packet)
             target.finish()
@@ -107,6 +113,16 @@ def mux(
             raise write_error(error) from error
         _count(muxed, feeds)
     return muxed
+
+
+def whole_run(segment: Segment) -> Run:
+    """All pictures of a segment."""
+    reel = Reel(segment.path)
+    if len(reel) != len(segment.times):
+        raise MediaWriteError(
+            f"the segment {segment.path} must hold {len(segment.times)} frames, it holds {len(reel)}; make it again."
+        )
+    return Run(reel, 0, len(reel))
 
 
 def _meant(segments: Sequence[Segment], container: Container) -> tuple[Muxed, list[Fraction]]:

@@ -2,84 +2,66 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from videorestore.errors import MediaWriteError
-from videorestore.media.segments import Segment, packet_stamps
+from videorestore.media.reels import Reel, Splice
 from videorestore.media.streams import COVER, Excerpt
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Decoding order of the frames of a segment: display rank of each packet."""
-
-    ranks: tuple[int, ...]
-
-    @property
-    def delay(self) -> int:
-        return max((k - rank for k, rank in enumerate(self.ranks)), default=0)
-
-
-def order_of(segment: Segment) -> Order:
-    stamps = packet_stamps(segment.path)
-    if len(stamps) != len(segment.times):
-        raise MediaWriteError(
-            f"the segment {segment.path} must hold {len(segment.times)} frames, it holds {len(stamps)}; make it again."
-        )
-    by_time = sorted(range(len(stamps)), key=stamps.__getitem__)
-    ranks = [0] * len(stamps)
-    for rank, k in enumerate(by_time):
-        ranks[k] = rank
-    return Order(tuple(ranks))
-
-
 def video_packets(
-    segments: Sequence[Segment],
-    orders: Sequence[Order],
+    splice: Splice,
     times: list[Fraction],
     durations: list[Fraction],
     tick: Fraction,
     stream: Any,
 ) -> Iterator[tuple[float, Any]]:
-    """Packets of all segments in the order of decoding with exact stamps.
+    """Packets of all runs in the order of decoding with exact stamps.
 
     Frame ``k`` in the order of decoding is decoded at the time of frame ``k - delay`` in the order of display:
     this never comes after its own presentation, and it always increases.
     """
-    import av
-
     stamps = [round(t / tick) for t in times]
     for k in range(1, len(stamps)):
         stamps[k] = max(stamps[k], stamps[k - 1] + 1)
-    delay = max(order.delay for order in orders)
+    delay = max(run.reel.delay(run.start, run.stop) for run in splice.runs)
     step = max(1, stamps[1] - stamps[0]) if len(stamps) > 1 else 1
     first = 0
     number = 0
-    for segment, order in zip(segments, orders):
-        with av.open(f"file:{os.path.abspath(segment.path)}") as container:
-            local = 0
-            for packet in container.demux(container.streams.video[0]):
-                if not packet.size or packet.pts is None:
-                    continue
-                place = first + order.ranks[local]
-                end = round((times[place] + durations[place]) / tick)
-                following = stamps[place + 1] if place + 1 < len(stamps) else end
-                packet.stream = stream
-                packet.time_base = tick
-                packet.pts = stamps[place]
-                packet.dts = (
-                    stamps[number - delay] if number >= delay else stamps[0] - (delay - number) * step
-                )
-                packet.duration = max(1, following - stamps[place])
-                yield float(packet.dts * tick), packet
-                local += 1
-                number += 1
-            first += local
+    feeds: dict[Reel, Iterator[tuple[int, Any]]] = {}
+    for run in splice.runs:
+        # A reel is gone through once: runs come in its order.
+        feed = feeds.setdefault(run.reel, enumerate(run.reel.packets()))
+        for local, packet in feed:
+            if local < run.start:
+                continue
+            units = splice.units.get(run.reel.extradata)
+            if units and packet.is_keyframe:
+                packet = _prefixed(units, packet)
+            place = first + run.reel.ranks[local] - run.start
+            end = round((times[place] + durations[place]) / tick)
+            following = stamps[place + 1] if place + 1 < len(stamps) else end
+            packet.stream = stream
+            packet.time_base = tick
+            packet.pts = stamps[place]
+            packet.dts = stamps[number - delay] if number >= delay else stamps[0] - (delay - number) * step
+            packet.duration = max(1, following - stamps[place])
+            yield float(packet.dts * tick), packet
+            number += 1
+            if local == run.stop - 1:
+                break
+        first += run.stop - run.start
+
+
+def _prefixed(before: bytes, packet: Any) -> Any:
+    """A key packet with something before its own bytes."""
+    import av
+
+    longer = av.Packet(before + bytes(packet))
+    longer.is_keyframe = True
+    return longer
 
 
 class PacketFeed:

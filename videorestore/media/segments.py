@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from videorestore.media.containers import container_of
 from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
 from videorestore.media.outputs import OutputShape, kind_of
 from videorestore.media.pipe import RawPipe
+from videorestore.media.reels import Reel
 from videorestore.media.source import Source
 from videorestore.media.stills import ArrayWriter
 from videorestore.media.target import write_error
@@ -69,10 +70,19 @@ class SegmentWriter:
     options : SinkOptions
     part : str, optional
         Name until it is whole; ``path.part`` by default.
+    keys : sequence of int
+        Frames of the segment that begin a group of pictures.
     """
 
     def __init__(
-        self, path: str, output: str, shape: OutputShape, options: SinkOptions, *, part: str | None = None
+        self,
+        path: str,
+        output: str,
+        shape: OutputShape,
+        options: SinkOptions,
+        *,
+        part: str | None = None,
+        keys: Sequence[int] = (),
     ) -> None:
         self.path = path
         self._part = part or path + ".part"
@@ -87,6 +97,8 @@ class SegmentWriter:
             return
         self.encoding = encoding = encoding_for(output, shape, options)
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
+        if keys:
+            arguments += ["-force_key_frames", "expr:" + "+".join(f"eq(n,{k})" for k in keys)]
         arguments += ["-fps_mode", "passthrough", "-f", "matroska", f"file:{os.path.abspath(self._part)}"]
         self._pipe = RawPipe(
             encoding.piped,
@@ -140,7 +152,7 @@ class SegmentWriter:
         return segment
 
     def _count_packets(self) -> None:
-        found = len(packet_stamps(self._part))
+        found = len(Reel(self._part))
         if found != len(self._times):
             raise MediaWriteError(
                 f"the encoder must give {len(self._times)} frames, it gave {found}; try another codec."
@@ -158,7 +170,13 @@ class SegmentWriter:
 
 
 def write_segment(
-    frames: Iterable[Frame], path: str, shape: OutputShape, options: SinkOptions, *, output: str | None = None
+    frames: Iterable[Frame],
+    path: str,
+    shape: OutputShape,
+    options: SinkOptions,
+    *,
+    output: str | None = None,
+    keys: Sequence[int] = (),
 ) -> Segment:
     """Encode a stretch of the output into a file of its own.
 
@@ -174,6 +192,8 @@ def write_segment(
         Of the whole output.
     output : str, optional
         Name of the output, which decides the codec; ``path`` by default.
+    keys : sequence of int
+        Frames of the segment that begin a group of pictures.
 
     Returns
     -------
@@ -181,7 +201,7 @@ def write_segment(
     """
     # A name of its own: a worker that was killed may leave an encoder behind that still ends its file.
     part = f"{path}.{uuid.uuid4().hex[:8]}.part"
-    writer = SegmentWriter(path, output or path, shape, options, part=part)
+    writer = SegmentWriter(path, output or path, shape, options, part=part, keys=keys)
     try:
         for frame in frames:
             writer.write(frame)
@@ -236,17 +256,3 @@ def _write_sidecar(segment: Segment, part: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, segment.path + _SIDECAR)
-
-
-def packet_stamps(path: str) -> list[int]:
-    """Presentation stamps of the packets of the first video stream, in the order of decoding."""
-    import av
-
-    try:
-        with av.open(f"file:{os.path.abspath(path)}") as container:
-            stream = container.streams.video[0]
-            return [
-                packet.pts for packet in container.demux(stream) if packet.size and packet.pts is not None
-            ]
-    except (av.error.FFmpegError, IndexError, OSError) as error:
-        raise MediaWriteError(f"{path} must read back, it does not ({error}); try another codec.") from error

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from videorestore.clip import Frame
@@ -15,8 +15,10 @@ from videorestore.media.companions import Muxed, Others
 from videorestore.media.containers import Container
 from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
+from videorestore.media.groups import Groups
 from videorestore.media.mux import mux, time_base_for
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
+from videorestore.media.reels import Splice
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
 from videorestore.media.stills import ArrayWriter, FolderWriter, StillWriter, TiffWriter
 from videorestore.media.streams import Excerpt, stream_names
@@ -181,6 +183,7 @@ def join_segments(
     others: Others | None = None,
     folder: str | None = None,
     copied: str | None = None,
+    groups: Groups | None = None,
     before: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join segments into OUTPUT without encoding again, verify it, give it its name.
@@ -198,6 +201,8 @@ def join_segments(
         A folder of ours beside ``output`` to write in; one is made and removed without it.
     copied : str, optional
         A file that holds all that the segments do, which becomes OUTPUT as it is instead.
+    groups : Groups, optional
+        What of the source is copied where its groups of pictures can be.
     before : callable
         Called when all is read and written, before OUTPUT gets its name: what it raises ends the work.
 
@@ -208,7 +213,15 @@ def join_segments(
     if folder is None:
         with part_folder(output) as own:
             return join_segments(
-                segments, output, shape, options, others=others, folder=own, copied=copied, before=before
+                segments,
+                output,
+                shape,
+                options,
+                others=others,
+                folder=own,
+                copied=copied,
+                groups=groups,
+                before=before,
             )
     options = options or SinkOptions()
     loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
@@ -225,7 +238,10 @@ def join_segments(
             _sync(part)
             losses, notes = [], ["nothing had to be done: the file was copied as it is"]
         elif kind.container is not None:
-            _join_video(loaded, part, kind.container, shape, others or Others(path=None), losses, notes)
+            film = _Film(loaded, part, kind.container, shape)
+            found, told = film.join(others or Others(path=None), losses, groups)
+            losses, notes = [*losses, *found], [*notes, *told]
+            _sync(part)
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)
         else:
@@ -241,34 +257,62 @@ def join_segments(
     return tuple(losses), tuple(notes)
 
 
-def _join_video(
-    segments: list[Segment],
-    part: str,
-    container: Container,
-    shape: OutputShape,
-    others: Others,
-    losses: list[str],
-    notes: list[str],
-) -> None:
-    alpha = shape.info.format.alpha and not any(line.startswith("alpha:") for line in losses)
+@dataclass(frozen=True, slots=True)
+class _Film:
+    """Segments that become a video file."""
 
-    def joined(others: Others) -> tuple[Muxed, list[str]]:
-        muxed = mux(segments, part, container, shape.info, shape.fps, others, alpha=alpha)
-        tick = time_base_for([*muxed.times, muxed.end], container, shape.fps)
-        return muxed, verify(part, muxed, container, tick)
+    segments: list[Segment]
+    part: str
+    container: Container
+    shape: OutputShape
 
-    try:
-        muxed, found = joined(others)
-    except VideoRestoreError as error:
-        if others.path is None:
-            raise
-        # What came with the film must not cost the film: it is tried with less.
-        less, lost = _less(others, joined, container, error)
-        losses += lost
-        muxed, found = joined(less)
-    losses += [*found, *muxed.losses]
-    notes += muxed.notes
-    _sync(part)
+    def join(
+        self, others: Others, known: Sequence[str], groups: Groups | None
+    ) -> tuple[list[str], list[str]]:
+        """Write and verify the file, with groups of the source or without; gives losses and notes."""
+        alpha = self.shape.info.format.alpha and not any(line.startswith("alpha:") for line in known)
+        if groups is not None:
+            try:
+                splice = groups.splice([segment.path for segment in self.segments])
+                if groups.copied:
+                    told = self._joined(others, alpha, splice)
+                    groups.verify(self.part)
+                    return told
+            except VideoRestoreError as error:
+                groups.copied.clear()
+                _remove(self.part)
+                losses, notes = self._joined(others, alpha, None)
+                reason = str(error).partition(";")[0]
+                return losses, [*notes, f"groups of pictures of the source could not be copied: {reason}"]
+        return self._joined(others, alpha, None)
+
+    def _joined(self, others: Others, alpha: bool, splice: Splice | None) -> tuple[list[str], list[str]]:
+        """With all that comes with the film, or as much of it as can be written."""
+
+        def join(others: Others) -> tuple[Muxed, list[str]]:
+            muxed = mux(
+                self.segments,
+                self.part,
+                self.container,
+                self.shape.info,
+                self.shape.fps,
+                others,
+                alpha=alpha,
+                splice=splice,
+            )
+            tick = time_base_for([*muxed.times, muxed.end], self.container, self.shape.fps)
+            return muxed, verify(self.part, muxed, self.container, tick)
+
+        lost: list[str] = []
+        try:
+            muxed, found = join(others)
+        except VideoRestoreError as error:
+            if others.path is None:
+                raise
+            # What came with the film must not cost the film: it is tried with less.
+            less, lost = _less(others, join, self.container, error)
+            muxed, found = join(less)
+        return [*lost, *found, *muxed.losses], muxed.notes
 
 
 def _less(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import tempfile
 from collections.abc import Iterable
 
 from videorestore.errors import InputError, MediaReadError, MediaWriteError, OutputExistsError
@@ -59,9 +60,17 @@ def check_place(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:
         raise MediaWriteError(
             f"the folder of the output must exist, got {parent}, which does not; make it first."
         )
-    if not os.access(parent, os.W_OK | os.X_OK):
+    try:
+        # Rights alone do not tell: read-only and made-up file systems refuse root, too.
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
         raise MediaWriteError(
-            f"the folder of the output must be writable, got {parent}; choose another or change its rights."
+            f"the folder of the output must be writable, got {parent} ({error.strerror}); choose another or change its rights."
+        ) from error
+    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+        raise MediaWriteError(
+            f"the output must be a file or a folder, got {name}, a device or a pipe; choose another name."
         )
     if os.path.isdir(target) and not _folder_like(name):
         raise MediaWriteError(

@@ -1,9 +1,9 @@
-"""What became of the samples of frames that nobody changed: copied with their file, or coded anew."""
+"""What becomes of the samples of frames that nobody changed: copied with their file or group, or coded anew."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +11,13 @@ from videorestore.make.work import Work
 from videorestore.media.containers import container_of
 from videorestore.media.encode import SinkOptions
 from videorestore.media.encoders import DEFAULT_CRF
+from videorestore.media.groups import Groups, own_coding
 from videorestore.media.outputs import kind_of
 from videorestore.media.segments import encoding_for
+from videorestore.media.source import FrameIndex, Source
+
+MOST = 0.6
+"""Share of the output's frames that must stay what they are for its codec to be the source's: not where every other is new."""
 
 RECODED = "recoded"
 """Origin of a frame that was kept but went through a codec that does not keep every sample."""
@@ -53,14 +58,46 @@ def unchanged(
     )
 
 
-def name_recoded(output: str, sink: SinkOptions, work: Work, notes: Sequence[Note]) -> tuple[str, ...]:
-    """Call frames by another word where a codec changed their samples, and say so; `kept` means identical samples."""
+def copied_groups(
+    source: str, stream: int, index: FrameIndex, sink: SinkOptions, notes: Sequence[Note]
+) -> Groups | None:
+    """What of the source's pictures may be copied into the output, packet by packet."""
+    if sink.own is None or index.policy != "pts" or index.lost or index.careful or -1 in index.marks:
+        return None
+    facts = [note["fact"] for note in notes]
+    kept = tuple(fact.get("source") if fact["origin"] == "kept" else None for fact in facts)
+    return Groups(path=source, stream=stream, index=index, kept=kept)
+
+
+def sink_like(source: Source, output: str, sink: SinkOptions, work: Work) -> SinkOptions:
+    """Frames are coded as the source's are where most of them stay what they are."""
+    container = kind_of(output).container
+    if container is None or work.spares <= MOST:
+        return sink
+    return own_coding(source, container, work.shape, sink, work.changed)
+
+
+def name_recoded(
+    output: str, sink: SinkOptions, work: Work, notes: Sequence[Note], copied: Collection[int]
+) -> tuple[str, ...]:
+    """Call frames by another word where a codec changed their samples, and say so; `kept` means identical samples.
+
+    Parameters
+    ----------
+    copied : collection of int
+        Frames of the output that did not go through the codec.
+    """
     kind = kind_of(output)
     encoding = encoding_for(output, work.shape, sink)
     exact = encoding.lossless if kind.container else kind.name != "gif"
-    kept = [note["fact"] for note in notes if note["fact"]["origin"] == "kept"]
+    kept = [
+        note["fact"] for k, note in enumerate(notes) if note["fact"]["origin"] == "kept" and k not in copied
+    ]
+    told = (
+        (f"{len(copied)} of {len(notes)} frames were copied as they are, packet by packet",) if copied else ()
+    )
     if exact or not kept:
-        return ()
+        return told
     for fact in kept:
         fact["origin"] = RECODED
     if kind.container is None:
@@ -68,7 +105,9 @@ def name_recoded(output: str, sink: SinkOptions, work: Work, notes: Sequence[Not
             "frames that needed nothing went through the palette of a gif; .mkv with --codec ffv1 keeps them",
         )
     quality = f", crf {DEFAULT_CRF if sink.crf is None else sink.crf}" if "-crf" in encoding.arguments else ""
+    which = f"{len(kept)} more frames in groups with changed ones" if copied else "frames that needed nothing"
     return (
-        f"frames that needed nothing were coded anew ({encoding.encoder}{quality}), not bit for bit; "
+        *told,
+        f"{which} were coded anew ({encoding.encoder}{quality}), not bit for bit; "
         ".mkv with --codec ffv1 keeps every sample",
     )

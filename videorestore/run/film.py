@@ -15,14 +15,14 @@ from videorestore.media import SinkOptions, check_output, join_segments, open_si
 from videorestore.media.companions import Others
 from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
-from videorestore.media.source import Source
+from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.layout import least_bytes
 from videorestore.plan.look import helped_by
 from videorestore.request import Common
 from videorestore.request.common import Mending
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.ahead import compiled_ahead
-from videorestore.run.coded import name_recoded, unchanged
+from videorestore.run.coded import copied_groups, name_recoded, sink_like, unchanged
 from videorestore.run.identity import describe, input_prints
 from videorestore.run.maskmaps import check_masks, join_masks
 from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
@@ -34,6 +34,8 @@ from videorestore.run.tally import Tally
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
+
+GO_ON = "the same command goes on from here"
 
 DENOISING = "denoise", "restore"
 """Verbs that most likely need the denoiser's kernels."""
@@ -74,6 +76,33 @@ class Job:
         return describe(self.verb, self.source, self.options, __version__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Planned:
+    """A job that is to be done.
+
+    Attributes
+    ----------
+    work : Work
+    folder : WorkFolder
+        Of its pieces.
+    description : dict
+        Of the run.
+    facts : dict
+        Of the source.
+    index : FrameIndex
+        Of the source.
+    sink : SinkOptions
+        How OUTPUT is encoded, as decided.
+    """
+
+    work: Work
+    folder: WorkFolder
+    description: dict[str, Any]
+    facts: dict[str, Any]
+    index: FrameIndex
+    sink: SinkOptions
+
+
 def run_on_file(job: Job) -> Outcome:
     """Check, plan, make, join."""
     options = job.options
@@ -85,20 +114,39 @@ def run_on_file(job: Job) -> Outcome:
             work = job.plan(opened, options, share(options), job.progress)
             check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
             return _dry(job.verb, work, job.output, options, job.started)
-        facts = opened.facts()
         folder = WorkFolder(job.output)
         description = job.description
-        work, resumed = _planned(job, opened, folder, description)
+        work, stored = _planned(job, opened, folder, description)
+        planned = Planned(
+            work=work,
+            folder=folder,
+            description=description,
+            facts=opened.facts(),
+            index=stored or opened.index(),
+            sink=sink_like(opened, job.output, job.sink, work),
+        )
         try:
             # A run that goes on has its index in the work folder, not in the source that was just opened.
             count = _make_all(
-                _assignment(job, work), work, folder, None if resumed else opened, options, job.progress
+                _assignment(job, planned), work, folder, None if stored else opened, options, job.progress
             )
-        except Exception:
+        except Exception as error:
             _check_unchanged(job.source, options, description, folder)
+            _say_how_to_go_on(error, planned)
             raise
     _check_unchanged(job.source, options, description, folder)
-    return _joined(job, work, folder, facts, count, description)
+    try:
+        return _joined(job, planned, count)
+    except (VideoRestoreError, OSError) as error:
+        _say_how_to_go_on(error, planned)
+        raise
+
+
+def _say_how_to_go_on(error: Exception, planned: Planned) -> None:
+    """What was made before something failed is not lost."""
+    done = sum(planned.folder.done(piece.index) for piece in planned.work.pieces)
+    if done and GO_ON not in str(error):
+        error.add_note(f"({done} of {len(planned.work.pieces)} pieces are kept: {GO_ON})")
 
 
 def _check(job: Job, opened: Source) -> None:
@@ -117,15 +165,17 @@ def _check(job: Job, opened: Source) -> None:
         cluster.check_cluster(options.cluster)
 
 
-def _planned(job: Job, opened: Source, folder: WorkFolder, description: dict[str, Any]) -> tuple[Work, bool]:
-    """The plan of an interrupted run, or a new one; and whether it is the old one."""
+def _planned(
+    job: Job, opened: Source, folder: WorkFolder, description: dict[str, Any]
+) -> tuple[Work, FrameIndex | None]:
+    """The plan of an interrupted run with the index of its source, or a new one."""
     options = job.options
     state = folder.open(description, resume=options.resume)
     if state == "other":
         job.progress("other options or input than the interrupted run: starting anew", 0, 0)
     if state == "resumed":
         if folder.planned():
-            return folder.load_plan()[0], True
+            return folder.load_plan()
         folder.clear()
     denoiser = job.verb in DENOISING
     try:
@@ -145,21 +195,21 @@ def _planned(job: Job, opened: Source, folder: WorkFolder, description: dict[str
         folder.remove()
         raise
     folder.save_plan(work, opened.index())
-    return work, False
+    return work, None
 
 
-def _assignment(job: Job, work: Work) -> piecework.Assignment:
+def _assignment(job: Job, planned: Planned) -> piecework.Assignment:
     options = job.options
     return piecework.Assignment(
         path=job.source,
         output=job.output,
-        sink=job.sink,
+        sink=planned.sink,
         sd=options.sd is not None,
         masks=_mask_name(options) is not None,
         previews=options.report is not None,
         stream=options.stream,
         fps=options.input_fps,
-        mask=work.mask_file,
+        mask=planned.work.mask_file,
     )
 
 
@@ -168,41 +218,39 @@ def _mask_name(options: Common) -> str | None:
     return options.write_mask if isinstance(options, Mending) else None
 
 
-def _joined(
-    job: Job, work: Work, folder: WorkFolder, facts: Any, count: int, description: dict[str, Any]
-) -> Outcome:
+def _joined(job: Job, planned: Planned, count: int) -> Outcome:
     """Pieces become OUTPUT, with its record, sd and page."""
-    options, sink_options = job.options, job.sink
+    options, work, folder, sink = job.options, planned.work, planned.folder, planned.sink
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
     plain = options.stream is None and options.input_fps is None
-    same = plain and unchanged(job.source, job.output, sink_options, work, notes, facts)
-    coded = () if same else name_recoded(job.output, sink_options, work, notes)
-    builder = builder_for(job.verb, work, job.started)
-    for note in notes:
-        builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
+    same = plain and unchanged(job.source, job.output, job.sink, work, notes, planned.facts)
+    groups = copied_groups(job.source, planned.facts.get("stream", 0), planned.index, sink, notes)
     job.progress("putting the pieces together", 0, 0)
     if options.sd is not None:
-        join_sd(
-            [folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, sink_options, open_sink
-        )
+        join_sd([folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, job.sink, open_sink)
     if (masks := _mask_name(options)) is not None:
-        join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, sink_options, open_sink)
+        join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, job.sink, open_sink)
     try:
         lost, remarks = join_segments(
             [str(folder.segment(p.index)) for p in work.pieces],
             job.output,
             work.shape,
-            sink_options,
+            sink,
             others=Others(path=work.shape.info.path, span=work.span),
             folder=str(folder.path),
             copied=job.source if same else None,
+            groups=groups,
             # Its sound, or the file itself, has been read since the last look.
-            before=lambda: _check_unchanged(job.source, options, description, folder),
+            before=lambda: _check_unchanged(job.source, options, planned.description, folder),
         )
     except OutputExistsError:
         # The result has found another name.
         folder.remove()
         raise
+    coded = () if same else name_recoded(job.output, sink, work, notes, groups.copied if groups else ())
+    builder = builder_for(job.verb, work, job.started)
+    for note in notes:
+        builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
     losses = (*work.losses, *lost, *doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
     damage = [entry for n in notes for entry in n["damage"]]
     record = builder.build(findings_of(work, damage), workers=count)

@@ -237,7 +237,10 @@ def _store_piece(
     frames = collector.through(work.make(source, piece, progress))
     path = str(folder.segment(piece.index))
     with pulse.listening(folder.pulse(piece.index)):
-        write_segment(frames, path, work.shape, assignment.sink, output=assignment.output)
+        own = assignment.sink.own
+        starts = own.starts if own is not None else frozenset[int]()
+        keys = [k for k, number in enumerate(work.sources(piece)) if number in starts]
+        write_segment(frames, path, work.shape, assignment.sink, output=assignment.output, keys=keys)
     if sds is not None:
         sds.finish()
     if assignment.masks:
