@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.combs import LEAN, Doubles, centred
+from videorestore.detect.combs import Doubles, centred
 
 Kind = Literal["progressive", "interlaced", "telecined", "unknown"]
 Order = Literal["tff", "bff"]
@@ -26,6 +26,9 @@ Times = NDArray[np.int64]
 SPREAD = np.radians(12.0)
 """How far the direction of a frame may lie from the predicted one when nothing is noisy (sd); tuned on fields made of eleven
 development clips, as are `ALIKE` and `GROWTH`."""
+
+LEAN = 0.15
+"""How far the share of the change that one field has may lie from the predicted one when nothing is noisy (sd)."""
 
 STRAY = 0.02
 """Share of frames whose direction means nothing: flashes, dissolves, repeated pictures."""
@@ -41,9 +44,6 @@ pictures, most of them single frames between two edits; without edits all 976 co
 
 MANY = 2
 """Periods of the rhythm that are gone where an edit takes many frames."""
-
-REPEATED = 0.8
-"""Quantile of what the fields differ by, that of repeated ones: under 3:2 pulldown they are two of five."""
 
 GROWTH = (1.5, 1.0, 0.25)
 """Powers of the time between two fields that the energy of their comb grows with: slow, usual and fast motion."""
@@ -163,6 +163,14 @@ class Verdict:
         )
 
 
+def _with_shared(seen: Doubles) -> Doubles:
+    """What is seen with the error that all frames of a shot may share in the sd of each: many frames do not lessen it."""
+    seen = seen.copy()
+    for one in (4, 7):
+        seen[:, one] = np.hypot(seen[:, one], np.sqrt(len(seen)) * seen[:, one + 1])
+    return seen
+
+
 def _log_direction(seen: Doubles, weaves: Times, growth: float) -> Doubles:
     """Log likelihood ratio ``(n, ...)`` of frames ``(n, SEEN)`` by times between woven fields ``(..., 4)``, against no rule."""
     combs = centred(np.where(weaves > 0, weaves.astype(np.float64) ** growth, 0.0))
@@ -185,11 +193,9 @@ def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
 
     grown = np.where(changes > 0, changes.astype(np.float64) ** growth, 0.0)
     leans = (grown[..., 0] - grown[..., 1]) / grown.sum(axis=-1)
-    # Noise changes both fields, so that all lean less.
-    most = np.quantile(np.abs(seen[:, 5]), REPEATED) if len(seen) else 1.0
     shape = (-1, *(1,) * leans.ndim)
-    sd = np.hypot(LEAN, seen[:, 6]).reshape(shape)
-    low, at, high = ((edge - most * leans) / sd for edge in (-1.0, seen[:, 5].reshape(shape), 1.0))
+    sd = np.hypot(LEAN, seen[:, 7]).reshape(shape)
+    low, at, high = ((edge - leans) / sd for edge in (-1.0, seen[:, 6].reshape(shape), 1.0))
     # A normal density between -1 and 1 over the even one.
     ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (ndtr(high) - ndtr(low))
     return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
@@ -229,19 +235,15 @@ def evidence(seen: Doubles, way: Way) -> float:
     return float(np.logaddexp.reduce(logs) - np.log(len(GROWTH)))
 
 
-def posterior(seen: Doubles) -> Doubles:
-    """Probability ``(len(WAYS),)`` of each way for the frames of a shot ``(n, SEEN)``."""
-    logs = np.array([np.log(way.prior) + evidence(seen, way) for way in WAYS])
-    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
-
-
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
-    odds = posterior(seen)
+    likelihood = np.array([evidence(_with_shared(seen), way) for way in WAYS])
+    logs = likelihood + np.log([way.prior for way in WAYS])
+    odds, of_pixels = (np.exp(x - np.logaddexp.reduce(x)) for x in (logs, likelihood))
     best = int(np.argmax(odds))
     way = WAYS[best]
-    informed = bool(len(seen)) and evidence(seen, way) > np.log(1.0 / (1.0 - SURE))
-    kind: Kind = way.kind if odds[best] >= SURE and informed else "unknown"
+    # What is usual does not make sure: the pixels must say so, too.
+    kind: Kind = way.kind if min(odds[best], of_pixels[best]) >= SURE else "unknown"
     if kind == "unknown":
         return Verdict(kind="unknown", probability=float(odds[best]))
     phases, edits = rhythm(seen, way) if kind == "telecined" else ((), ())
