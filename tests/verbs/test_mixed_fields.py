@@ -30,3 +30,20 @@ def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
     assert origins == ["kept"] * len(progressive) + ["mended"] * len(pictures)
     left = vr.restore(clip, input_fps=25, quality="fast", denoise="off", deinterlace="off")
     assert len(left.clip) == len(clip)
+
+
+def test_planning_makes_no_frame_twice_and_none_in_full(monkeypatch) -> None:
+    from videorestore.make import interlaced as making
+
+    asked: list[tuple[int, int]] = []
+    complete = making.complete
+
+    def counted(fields, wanted, *, rounds):
+        asked.append((rounds, len(wanted)))
+        return complete(fields, wanted, rounds=rounds)
+
+    monkeypatch.setattr(making, "complete", counted)
+    clip = np.concatenate([scene(12), interlaced(255 - scene(48)[24:, ::-1], 0)])
+    vr.restore(clip, input_fps=25, denoise="off")
+    # Twenty-four fields: once in one round to look at them, once in two to be made.
+    assert {rounds: sum(n for r, n in asked if r == rounds) for rounds in (1, 2)} == {1: 24, 2: 24}

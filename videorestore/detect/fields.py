@@ -238,12 +238,15 @@ def evidence(seen: Doubles, way: Way) -> float:
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
     likelihood = np.array([evidence(_with_shared(seen), way) for way in WAYS])
-    logs = likelihood + np.log([way.prior for way in WAYS])
-    odds, of_pixels = (np.exp(x - np.logaddexp.reduce(x)) for x in (logs, likelihood))
+    priors = np.array([way.prior for way in WAYS])
+    # What is usual does not make sure: a progressive clip must be so even if it were no more usual than an interlaced one.
+    odds, wary = (
+        np.exp(logs - np.logaddexp.reduce(logs))
+        for logs in (likelihood + np.log(priors), likelihood + np.log(np.minimum(priors, WAYS[1].prior)))
+    )
     best = int(np.argmax(odds))
     way = WAYS[best]
-    # What is usual does not make sure: the pixels must say so, too.
-    kind: Kind = way.kind if min(odds[best], of_pixels[best]) >= SURE else "unknown"
+    kind: Kind = way.kind if min(odds[best], wary[best]) >= SURE else "unknown"
     if kind == "unknown":
         return Verdict(kind="unknown", probability=float(odds[best]))
     phases, edits = rhythm(seen, way) if kind == "telecined" else ((), ())
