@@ -106,6 +106,8 @@ def test_fields_and_whole_pictures_are_told_apart() -> None:
     moved = scene(24)
     fields = interlaced(moved, 0)
     record, _ = report(fields, CompareOptions(other=moved[0::2]))
-    assert "A is interlaced, B is progressive" in record["notes"][0] and "deinterlace on A" in record["notes"][0]
+    assert (
+        "A is interlaced, B is progressive" in record["notes"][0] and "deinterlace on A" in record["notes"][0]
+    )
     record, _ = report(moved[1::2], CompareOptions(other=moved[0::2]))
     assert "notes" not in record

@@ -139,6 +139,7 @@ class Verdict:
     kind : Kind
         "unknown" where nothing moves enough to tell.
     order : Order or None
+        Of an unknown kind: which is likelier, if it is interlaced.
     pulldown : {"3:2", "2:2"} or None
     probability : float
         Of kind and order; of an unknown kind that of the likeliest one.
@@ -146,6 +147,8 @@ class Verdict:
         Where telecined: place of every frame in the rhythm of its pulldown.
     edits : tuple of int
         Places in ``phases`` of the frames before which the film was cut.
+    leans : Kind
+        Where unknown: the kind that is likely all the same, or "unknown".
     """
 
     kind: Kind
@@ -154,6 +157,7 @@ class Verdict:
     probability: float = 1.0
     phases: tuple[int, ...] = ()
     edits: tuple[int, ...] = ()
+    leans: Kind = "unknown"
 
     @property
     def way(self) -> Way:
@@ -248,7 +252,9 @@ def judge_shot(seen: Doubles) -> Verdict:
     way = WAYS[best]
     kind: Kind = way.kind if min(odds[best], wary[best]) >= SURE else "unknown"
     if kind == "unknown":
-        return Verdict(kind="unknown", probability=float(odds[best]))
+        leans: Kind = way.kind if odds[best] >= SURE else "unknown"
+        order = max(WAYS[1:3], key=lambda way: likelihood[WAYS.index(way)]).order
+        return Verdict(kind="unknown", order=order, probability=float(odds[best]), leans=leans)
     phases, edits = rhythm(seen, way) if kind == "telecined" else ((), ())
     return Verdict(
         kind=kind,
@@ -317,9 +323,10 @@ class Fields:
         return self.kinds <= {"progressive"}
 
     def settled(self) -> tuple[tuple[tuple[int, int], Verdict], ...]:
-        """The shots, those of unknown kind taken for what the whole clip is."""
-        whole = self.whole
-        return tuple((span, whole if v.kind == "unknown" else v) for span, v in self.shots)
+        """The shots, those of unknown kind taken for what the whole clip is, unless they seem progressive."""
+        whole, left = self.whole, Verdict(kind="progressive", probability=0.5)
+        own = {"unknown": whole, "interlaced": whole, "telecined": whole, "progressive": left}
+        return tuple((span, own[v.leans] if v.kind == "unknown" else v) for span, v in self.shots)
 
     def record(self) -> dict[str, object]:
         """Plain values for ``--json``."""
@@ -334,7 +341,7 @@ class Fields:
 
 def _plain(verdict: Verdict) -> dict[str, object]:
     entry: dict[str, object] = {"probability": round(verdict.probability, 4)}
-    if verdict.order is not None:
+    if verdict.order is not None and verdict.kind != "unknown":
         entry["order"] = verdict.order
     if verdict.pulldown is not None:
         entry["pulldown"] = verdict.pulldown
