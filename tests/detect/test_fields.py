@@ -141,7 +141,11 @@ def test_what_scrolls_is_not_called_interlaced() -> None:
     stripes = np.tile(np.float32([0, 0, 255, 255]), HEIGHT // 4)[:, None] * np.ones((1, WIDTH), np.float32)
     lit = scene(16)
     lit[:, 1::2] *= 0.5
+    page = np.full((400, 176), 20, np.uint8)
+    for y in range(20, 390, 16):
+        cv2.putText(page, f"lorem ipsum {y} sit amet", (4, y), cv2.FONT_HERSHEY_PLAIN, 0.9, 230, 1)
     clips = {
+        "a dense page, a line a frame": [page[k : k + 144].astype(np.float32) for k in range(40)],
         "stripes of two lines": [np.roll(stripes, k, axis=0) for k in range(20)],
         "credits, a line a frame": [credits(40 + k) for k in range(20)],
         "credits, two lines a frame": [credits(40 + 2 * k) for k in range(20)],

@@ -23,6 +23,10 @@ PAIRED = 0.5
 """Steps within pairs of lines over those between pairs, below which the lines are pairs; of fields and of pictures both are
 alike (0.9 to 1.1)."""
 
+SCROLLED = 0.25
+"""Share of the change that is left after a shift by one line, below which a picture scrolls: its fields then fit the next
+frame's other ones, as those of film woven one field late do."""
+
 BLOCK = 16
 """Lines and columns of the blocks that are compared: a codec's macroblock."""
 
@@ -145,10 +149,16 @@ def direction(first: Floats, second: Floats) -> Doubles:
     ndarray, shape (SEEN,)
         What each of the four weaves combs above their mean, relative to the change, where all of that is motion; its sd, by
         what differs from frame to frame and by what may be alike in all. Difference of the changes of even and odd lines over
-        their sum, there too, and its two sds. `NOTHING` where the frames are too small or their lines come in pairs.
+        their sum, there too, and its two sds. `NOTHING` where the frames are too small, their lines come in pairs, or they scroll.
     """
     height, width = first.shape
-    if height < 2 * BLOCK or width < BLOCK or first.shape != second.shape or _in_pairs(first):
+    if (
+        height < 2 * BLOCK
+        or width < BLOCK
+        or first.shape != second.shape
+        or _in_pairs(first)
+        or _scrolls(first, second)
+    ):
         return NOTHING
     count = min(COLUMNS, width // BLOCK)
     lefts = np.linspace(0, width - BLOCK, count).astype(np.int64)
@@ -177,6 +187,16 @@ def _in_pairs(picture: Floats) -> bool:
     steps = np.square(np.diff(picture[:, ::4], axis=0)).sum(axis=1, dtype=np.float64)
     within, between = sorted((float(steps[0::2].sum()), float(steps[1::2].sum())))
     return within < PAIRED * between
+
+
+def _scrolls(first: Floats, second: Floats) -> bool:
+    """Whether the second picture is the first one, a line higher or lower."""
+    one, two = first[:, ::4], second[:, ::4]
+    change, up, down = (
+        float(np.square(a - b).sum(dtype=np.float64))
+        for a, b in ((one[1:-1], two[1:-1]), (one[2:], two[1:-1]), (one[:-2], two[1:-1]))
+    )
+    return min(up, down) < SCROLLED * change
 
 
 def _in_motion(values: Doubles, moving: Doubles, weights: Doubles) -> Doubles:
