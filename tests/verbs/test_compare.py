@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.verbs.test_deinterlace import interlaced, scene
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError
 from videorestore.request.verbs_looking import CompareOptions
@@ -99,3 +100,14 @@ def test_inputs_are_not_changed_and_the_page_is_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(other, copies[1])
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "PSNR" in text and text.count("data:image/jpeg") >= 12
+
+
+def test_fields_and_whole_pictures_are_told_apart() -> None:
+    moved = scene(24)
+    fields = interlaced(moved, 0)
+    record, _ = report(fields, CompareOptions(other=moved[0::2]))
+    assert (
+        "A is interlaced, B is progressive" in record["notes"][0] and "deinterlace on A" in record["notes"][0]
+    )
+    record, _ = report(moved[1::2], CompareOptions(other=moved[0::2]))
+    assert "notes" not in record

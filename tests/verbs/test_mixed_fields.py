@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 import videorestore as vr
 from tests.verbs.test_deinterlace import interlaced, scene
+from videorestore.detect.combs import directions
+from videorestore.detect.fields import Fields, Verdict, judge_shot
+from videorestore.request.verbs import DeinterlaceOptions
+from videorestore.verbs.deinterlace import verdicts
 
 
 def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
@@ -30,3 +36,38 @@ def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
     assert origins == ["kept"] * len(progressive) + ["mended"] * len(pictures)
     left = vr.restore(clip, input_fps=25, quality="fast", denoise="off", deinterlace="off")
     assert len(left.clip) == len(clip)
+
+
+def test_planning_makes_no_frame_twice_and_none_in_full(monkeypatch) -> None:
+    from videorestore.make import interlaced as making
+
+    asked: list[tuple[int, int]] = []
+    complete = making.complete
+
+    def counted(fields, wanted, *, rounds):
+        asked.append((rounds, len(wanted)))
+        return complete(fields, wanted, rounds=rounds)
+
+    monkeypatch.setattr(making, "complete", counted)
+    clip = np.concatenate([scene(12), interlaced(255 - scene(48)[24:, ::-1], 0)])
+    vr.restore(clip, input_fps=25, denoise="off")
+    # Twenty-four fields: once in one round to look at them, once in two to be made.
+    assert {rounds: sum(n for r, n in asked if r == rounds) for rounds in (1, 2)} == {1: 24, 2: 24}
+
+
+def test_a_file_that_says_so_is_interlaced_where_no_pixel_tells() -> None:
+    rng = np.random.default_rng(5)
+    still = np.repeat(scene(1), 8, axis=0)
+    noisy = np.clip(still + rng.normal(0, 9, still.shape), 0, 255).astype(np.uint8)
+    shots = Fields(shots=(((0, 8), judge_shot(directions(list(noisy[..., 0].astype(np.float32))))),))
+    found = SimpleNamespace(fields=shots, shots=((0, 8),))
+    assert shots.shots[0][1].kind == "unknown"
+    assert verdicts(found, DeinterlaceOptions(), True)[0][1].kind == "interlaced"
+    assert verdicts(found, DeinterlaceOptions(), False)[0][1].kind == "progressive"
+
+
+def test_an_unknown_shot_that_seems_progressive_is_left_in_peace() -> None:
+    video = Verdict(kind="interlaced", order="tff")
+    still, likely = Verdict(kind="unknown"), Verdict(kind="unknown", leans="progressive")
+    shots = Fields(shots=(((0, 30), video), ((30, 40), still), ((40, 50), likely)))
+    assert [v.kind for _, v in shots.settled()] == ["interlaced", "interlaced", "progressive"]

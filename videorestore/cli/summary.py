@@ -151,6 +151,7 @@ def _compare(record: Record, verbose: int) -> list[str]:
     for key, name in (("only_a", "A"), ("only_b", "B")):
         if record.get(key):
             lines.append(f"  only in {name}: {len(record[key])} frames ({frames_in_words(record[key])})")
+    lines += [f"  {note}" for note in record.get("notes", [])]
     shown = frames if verbose else sorted(frames, key=lambda fact: float(fact["psnr"]))[:5]
     if not record.get("identical"):
         lines.append("  frame      time    PSNR    SSIM" + ("" if verbose else "   (the worst)"))

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.combs import LEAN, Doubles, centred
+from videorestore.detect.combs import Doubles, centred
 
 Kind = Literal["progressive", "interlaced", "telecined", "unknown"]
 Order = Literal["tff", "bff"]
@@ -26,6 +26,9 @@ Times = NDArray[np.int64]
 SPREAD = np.radians(12.0)
 """How far the direction of a frame may lie from the predicted one when nothing is noisy (sd); tuned on fields made of eleven
 development clips, as are `ALIKE` and `GROWTH`."""
+
+LEAN = 0.15
+"""How far the share of the change that one field has may lie from the predicted one when nothing is noisy (sd)."""
 
 STRAY = 0.02
 """Share of frames whose direction means nothing: flashes, dissolves, repeated pictures."""
@@ -41,9 +44,6 @@ pictures, most of them single frames between two edits; without edits all 976 co
 
 MANY = 2
 """Periods of the rhythm that are gone where an edit takes many frames."""
-
-REPEATED = 0.8
-"""Quantile of what the fields differ by, that of repeated ones: under 3:2 pulldown they are two of five."""
 
 GROWTH = (1.5, 1.0, 0.25)
 """Powers of the time between two fields that the energy of their comb grows with: slow, usual and fast motion."""
@@ -139,6 +139,7 @@ class Verdict:
     kind : Kind
         "unknown" where nothing moves enough to tell.
     order : Order or None
+        Of an unknown kind: which is likelier, if it is interlaced.
     pulldown : {"3:2", "2:2"} or None
     probability : float
         Of kind and order; of an unknown kind that of the likeliest one.
@@ -146,6 +147,8 @@ class Verdict:
         Where telecined: place of every frame in the rhythm of its pulldown.
     edits : tuple of int
         Places in ``phases`` of the frames before which the film was cut.
+    leans : Kind
+        Where unknown: the kind that is likely all the same, or "unknown".
     """
 
     kind: Kind
@@ -154,6 +157,7 @@ class Verdict:
     probability: float = 1.0
     phases: tuple[int, ...] = ()
     edits: tuple[int, ...] = ()
+    leans: Kind = "unknown"
 
     @property
     def way(self) -> Way:
@@ -161,6 +165,14 @@ class Verdict:
         return next(
             w for w in WAYS if (w.kind, w.order, w.pulldown) == (self.kind, self.order, self.pulldown)
         )
+
+
+def _with_shared(seen: Doubles) -> Doubles:
+    """What is seen with the error that all frames of a shot may share in the sd of each: many frames do not lessen it."""
+    seen = seen.copy()
+    for one in (4, 7):
+        seen[:, one] = np.hypot(seen[:, one], np.sqrt(len(seen)) * seen[:, one + 1])
+    return seen
 
 
 def _log_direction(seen: Doubles, weaves: Times, growth: float) -> Doubles:
@@ -185,11 +197,9 @@ def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
 
     grown = np.where(changes > 0, changes.astype(np.float64) ** growth, 0.0)
     leans = (grown[..., 0] - grown[..., 1]) / grown.sum(axis=-1)
-    # Noise changes both fields, so that all lean less.
-    most = np.quantile(np.abs(seen[:, 5]), REPEATED) if len(seen) else 1.0
     shape = (-1, *(1,) * leans.ndim)
-    sd = np.hypot(LEAN, seen[:, 6]).reshape(shape)
-    low, at, high = ((edge - most * leans) / sd for edge in (-1.0, seen[:, 5].reshape(shape), 1.0))
+    sd = np.hypot(LEAN, seen[:, 7]).reshape(shape)
+    low, at, high = ((edge - leans) / sd for edge in (-1.0, seen[:, 6].reshape(shape), 1.0))
     # A normal density between -1 and 1 over the even one.
     ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (ndtr(high) - ndtr(low))
     return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
@@ -229,21 +239,22 @@ def evidence(seen: Doubles, way: Way) -> float:
     return float(np.logaddexp.reduce(logs) - np.log(len(GROWTH)))
 
 
-def posterior(seen: Doubles) -> Doubles:
-    """Probability ``(len(WAYS),)`` of each way for the frames of a shot ``(n, SEEN)``."""
-    logs = np.array([np.log(way.prior) + evidence(seen, way) for way in WAYS])
-    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
-
-
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
-    odds = posterior(seen)
+    likelihood = np.array([evidence(_with_shared(seen), way) for way in WAYS])
+    priors = np.array([way.prior for way in WAYS])
+    # What is usual does not make sure: a progressive clip must be so even if it were no more usual than an interlaced one.
+    odds, wary = (
+        np.exp(logs - np.logaddexp.reduce(logs))
+        for logs in (likelihood + np.log(priors), likelihood + np.log(np.minimum(priors, WAYS[1].prior)))
+    )
     best = int(np.argmax(odds))
     way = WAYS[best]
-    informed = bool(len(seen)) and evidence(seen, way) > np.log(1.0 / (1.0 - SURE))
-    kind: Kind = way.kind if odds[best] >= SURE and informed else "unknown"
+    kind: Kind = way.kind if min(odds[best], wary[best]) >= SURE else "unknown"
     if kind == "unknown":
-        return Verdict(kind="unknown", probability=float(odds[best]))
+        leans: Kind = way.kind if odds[best] >= SURE else "unknown"
+        order = max(WAYS[1:3], key=lambda way: likelihood[WAYS.index(way)]).order
+        return Verdict(kind="unknown", order=order, probability=float(odds[best]), leans=leans)
     phases, edits = rhythm(seen, way) if kind == "telecined" else ((), ())
     return Verdict(
         kind=kind,
@@ -312,9 +323,10 @@ class Fields:
         return self.kinds <= {"progressive"}
 
     def settled(self) -> tuple[tuple[tuple[int, int], Verdict], ...]:
-        """The shots, those of unknown kind taken for what the whole clip is."""
-        whole = self.whole
-        return tuple((span, whole if v.kind == "unknown" else v) for span, v in self.shots)
+        """The shots, those of unknown kind taken for what the whole clip is, unless they seem progressive."""
+        whole, left = self.whole, Verdict(kind="progressive", probability=0.5)
+        own = {"unknown": whole, "interlaced": whole, "telecined": whole, "progressive": left}
+        return tuple((span, own[v.leans] if v.kind == "unknown" else v) for span, v in self.shots)
 
     def record(self) -> dict[str, object]:
         """Plain values for ``--json``."""
@@ -329,7 +341,7 @@ class Fields:
 
 def _plain(verdict: Verdict) -> dict[str, object]:
     entry: dict[str, object] = {"probability": round(verdict.probability, 4)}
-    if verdict.order is not None:
+    if verdict.order is not None and verdict.kind != "unknown":
         entry["order"] = verdict.order
     if verdict.pulldown is not None:
         entry["pulldown"] = verdict.pulldown

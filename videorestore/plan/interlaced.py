@@ -158,6 +158,7 @@ def surely_interlaced(source: Source, found: Scan) -> bool:
     return (
         not isinstance(source, (FieldView, WholeView))
         and found.fields.kinds == {"interlaced"}
+        and all(v.leans != "progressive" for _, v in found.fields.shots)
         and len(orders) == 1
         and found.fields.whole.probability >= SURELY
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from videorestore import __version__, colour
 from videorestore.clip import Frame
+from videorestore.detect.combs import directions, luma_plane
+from videorestore.detect.fields import judge_shot
 from videorestore.errors import InputError
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
@@ -20,6 +23,9 @@ from videorestore.report import score
 from videorestore.report.page import PageBuilder
 from videorestore.report.record import peak_memory_mb, plain
 from videorestore.request.verbs_looking import CompareOptions
+
+LOOKED_AT = 48
+"""Frames at the start of each clip that tell whether it is interlaced: two seconds."""
 
 
 def report(
@@ -60,6 +66,7 @@ def report(
             )
         page = PageBuilder() if options.report else None
         frames = list(_score(a, b, index_a, pairing, page, progress))
+        notes = _notes(a, b) if any(fact["mse"] > 0 for fact in frames) else []
         record: dict[str, Any] = {
             "version": __version__,
             "verb": "compare",
@@ -77,6 +84,7 @@ def report(
         "ssim": round(float(np.mean([fact["ssim"] for fact in frames])), 6),
         "identical": all(error == 0 for error in errors) and not (pairing.only_a or pairing.only_b),
         "n_frames": len(frames),
+        "notes": notes or None,
         "only_a": list(pairing.only_a) or None,
         "only_b": list(pairing.only_b) or None,
         "frames": frames,
@@ -115,6 +123,22 @@ def _score(
             page.add_picture(done, before=_shown(picture), after=_shown(other))
         yield fact
         progress("compare", done + 1, total)
+
+
+def _notes(a: Source, b: Source) -> list[str]:
+    """What must be known of the figures: fields of two times cannot be compared with whole pictures."""
+    kinds = {
+        name: judge_shot(directions([luma_plane(f) for f in islice(clip.frames(), LOOKED_AT)])).kind
+        for name, clip in (("A", a), ("B", b))
+    }
+    apart = [name for name, kind in kinds.items() if kind in ("interlaced", "telecined")]
+    if len(apart) != 1 or "unknown" in kinds.values():
+        return []
+    other = "B" if apart == ["A"] else "A"
+    return [
+        f"{apart[0]} is {kinds[apart[0]]}, {other} is progressive: lines of different times are compared; "
+        f"run videorestore deinterlace on {apart[0]} first"
+    ]
 
 
 def _wanted(source: Source, numbers: set[int]) -> Iterator[Frame]:

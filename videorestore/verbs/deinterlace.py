@@ -15,8 +15,10 @@ from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.request.verbs import DeinterlaceOptions
 
 
-def verdicts(found: Scan, options: DeinterlaceOptions) -> tuple[tuple[Shot, Verdict], ...]:
-    """What each shot is taken for."""
+def verdicts(found: Scan, options: DeinterlaceOptions, flagged: bool) -> tuple[tuple[Shot, Verdict], ...]:
+    """What each shot is taken for; where no pixel tells, a file that is ``flagged`` is believed to be interlaced."""
+    if options.order == "auto" and flagged and not found.fields.kinds:
+        return tuple((s, Verdict(kind="interlaced", order=v.order or "tff")) for s, v in found.fields.shots)
     if options.order == "auto":
         return found.fields.settled()
     asked = Verdict(kind="interlaced", order=options.order)
@@ -26,7 +28,7 @@ def verdicts(found: Scan, options: DeinterlaceOptions) -> tuple[tuple[Shot, Verd
 def plan(source: Source, options: DeinterlaceOptions, budget: int, progress: Progress = silent) -> Interlaced:
     """Plan ``deinterlace``: what each shot is, what is made of it."""
     found = scan(source, options.span, progress, brief=True)
-    judged = verdicts(found, options)
+    judged = verdicts(found, options, bool(source.info.extra.get("interlaced")))
     inner = None
     if frames_with_nan(source, found):
         # Values that are NaN are made first, in the fields of each parity.

@@ -211,7 +211,11 @@ def shot_by_shot(
     judged = what_is_known(found)
     rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
     whole = whole_frames("restore", source, found, judged, rate, options.quality, budget)
-    view = WholeView(source, whole, held=False)
+    # To look at them, frames made in one round will do; they are kept where they are small beside the memory there is.
+    held = (
+        len(whole.outputs) * source.height * source.width * source.info.format.dtype.itemsize <= budget // 8
+    )
+    view = WholeView(source, replace(whole, quality="fast"), held=held)
     inner = plan(view, replace(options, span=None), max(budget - at_hand(source), budget // 2), progress)
     assert isinstance(inner, Restoring)
     notes = [*whole.findings["plan"], *inner.findings["plan"]]
