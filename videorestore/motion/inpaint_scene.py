@@ -6,6 +6,7 @@ filled frames of the first pass (level 1) and of the second (level 2).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import cv2
@@ -17,7 +18,7 @@ from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_far import follow
-from videorestore.motion.inpaint_fusion import BAND, Guess, fuse
+from videorestore.motion.inpaint_fusion import BAND, Around, Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
@@ -63,6 +64,7 @@ class Scene:
         self.known: Mask = ~holes
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
+        self.around = cache(lambda k: Around(self.known[k]))
         self.spatial = cache(self._spatial)
         self.deep = cache(self._deep)
         self.clear = cache(self._clear)
@@ -71,13 +73,14 @@ class Scene:
         self.filled = cache(self._filled)
         self.vectors = cache(self._vectors)
         self.flow = cache(self._flow)
+        self.rest = cache(self._rest)
 
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
         return self._mend(k, 1, SECOND)
 
     def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
-        return fill(self.frames[k], self.known[k])
+        return fill(self.frames[k], self.known[k], found=self.around(k).neighbours)
 
     def _alone(self, k: int) -> tuple[FloatArray, FloatArray]:
         """The fill and its sd from this frame alone; smooth in holes that nothing bridges."""
@@ -209,7 +212,7 @@ class Scene:
                 if far is not None:
                     guesses.append(far)
         spatial, sd = self.alone(k)
-        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd, kriged=level > 0)
+        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd, self.around(k))
         # Deep holes have a variance of their own that says what is not seen inside.
         share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
         share = np.where(covered, np.float32(_BESIDE), share)
@@ -277,6 +280,10 @@ class Scene:
         ``voices`` (height, width) are those of the latter, which tells by itself where nothing stands still: what was
         just before differs there from what comes after.
         """
+        guesses = self.rest(k)
+        return [*guesses[:1], *(replace(guess, voices=voices) for guess in guesses[1:])]
+
+    def _rest(self, k: int) -> list[Guess]:
         first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
         if last - first < 2:
             return []
@@ -305,7 +312,6 @@ class Scene:
             trust=((was.astype(np.float32) + will) / 2).astype(np.float32),
             variance=np.where(was | will, np.maximum(excess, 0), np.float32(1e4)).astype(np.float32),
             usual=4000.0,
-            voices=voices,
         )
         return [usual, near]
 
