@@ -3,7 +3,7 @@ import pytest
 
 from tests.reference import kriging as twin
 from videorestore.errors import InputError
-from videorestore.spatial.kriging import fill, krige
+from videorestore.spatial.kriging import fill, krige, neighbours_of
 
 pytestmark = pytest.mark.kernel
 
@@ -20,6 +20,18 @@ def test_kriging_equals_dense_solves(with_gap):
     slow_mean, slow_sd = twin.krige(values, known, targets, gap=gap, **options)
     np.testing.assert_allclose(mean[targets], slow_mean[targets], atol=2e-5)
     np.testing.assert_allclose(sd[targets], slow_sd[targets], atol=2e-3)
+
+
+def test_neighbours_serve_every_field():
+    rng = np.random.default_rng(5)
+    known = rng.random((9, 11)) < 0.5
+    found = neighbours_of(known, ~known, neighbours=6, radius=3)
+    for channels in (1, 3):
+        field = rng.normal(size=(9, 11, channels)).astype(np.float32)
+        mean, sd = krige(field, known, neighbours=6, radius=3)
+        np.testing.assert_array_equal(found.means(field), mean[~known])
+        np.testing.assert_allclose(np.sqrt(found.variance), sd[~known])
+        np.testing.assert_allclose(found.put(np.ones_like(field), field)[~known], 1 + mean[~known], rtol=1e-6)
 
 
 def test_unknown_values_are_never_read():

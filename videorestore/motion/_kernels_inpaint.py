@@ -71,14 +71,14 @@ def misfits(
                         sums[row, column, count + i] += weight
 
 
-@parallel_kernel(lambda coarse, usual, voices, *_: voices.shape[1], grain=4)
+@parallel_kernel(lambda wide, *_: wide.shape[0], grain=4)
 def shares(
-    start: int, stop: int, coarse: FloatArray, usual: FloatArray, voices: FloatArray, variance: FloatArray,
+    start: int, stop: int, wide: Mask, coarse: FloatArray, usual: FloatArray, voices: FloatArray, variance: FloatArray,
     finest: float, errors: FloatArray, prior: FloatArray,
 ) -> None:  # fmt: skip
     """Errors (g, h, w) to expect of guesses and what they count for before anything is fitted, both are written.
 
-    coarse (h / BIN, w / BIN, 2 g): means of what `misfits` gives; usual (g,): error where nothing is known;
+    wide (h, w): where they are asked for; coarse (h / BIN, w / BIN, 2 g): means of what `misfits` gives; usual (g,): error where nothing is known;
     voices (g, h, w): that speak for a guess, trust included; variance (g, h, w); finest: error that is as good as none.
     """
     count, _, width = voices.shape
@@ -86,6 +86,8 @@ def shares(
     floor = np.float32(1e-3)
     for y in range(start, stop):
         for x in range(width):
+            if not wide[y, x]:
+                continue
             _between(coarse, y, x, here)
             least = np.float32(np.inf)
             for i in range(count):
@@ -102,15 +104,15 @@ def shares(
                 prior[i, y, x] /= total
 
 
-@parallel_kernel(lambda pixels, frame, known, variance, prior, origin, sums: sums.shape[0])
+@parallel_kernel(lambda wide, pixels, frame, known, variance, prior, origin, sums: sums.shape[0])
 def teach(
-    start: int, stop: int, pixels: FloatArray, frame: FloatArray, known: Mask, variance: FloatArray,
+    start: int, stop: int, wide: Mask, pixels: FloatArray, frame: FloatArray, known: Mask, variance: FloatArray,
     prior: FloatArray, origin: FloatArray, sums: FloatArray,
 ) -> None:  # fmt: skip
     """What known pixels say of a regression on guesses about their mean.
 
-    pixels (g, h, w, c), frame (h, w, c), known (h, w), variance and prior (g, h, w). Written are origin (h, w, c), the
-    mean, and sums (h / BIN, w / BIN, g (g + 1) / 2 + 2 g + 1): a lower triangle of products, row by row, products with
+    wide (h, w): where they are asked, pixels (g, h, w, c), frame (h, w, c), known (h, w), variance and prior (g, h, w).
+    Written are origin (h, w, c), the mean, and sums (h / BIN, w / BIN, g (g + 1) / 2 + 2 g + 1): a lower triangle of products, row by row, products with
     what is wanted, variances, and the share of pixels that are known.
     """
     count, height, width, channels = pixels.shape
@@ -124,6 +126,10 @@ def teach(
                 sums[row, column, i] = 0.0
             for y in range(row * BIN, min((row + 1) * BIN, height)):
                 for x in range(column * BIN, min((column + 1) * BIN, width)):
+                    if not wide[y, x]:
+                        for c in range(channels):
+                            origin[y, x, c] = 0.0
+                        continue
                     for c in range(channels):
                         total = np.float32(0.0)
                         for i in range(count):

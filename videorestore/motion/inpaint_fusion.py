@@ -30,8 +30,8 @@ _MOST_GUESSES = 8  # guesses that enter one regression
 _FINEST = 0.05  # squared error in levels that is as good as none
 _LARGEST = 24.0  # a residual beyond this is an occlusion, not a field to be kriged
 
-_KNOWN = 12  # known pixels that kriging learns from
-_NUGGET = 0.015  # of it
+_KNOWN = 16  # known pixels that kriging learns from
+_NUGGET = 0.01  # of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,6 +66,8 @@ class Around:
     ----------
     known, near : (h, w) bool
         Known pixels, and all that are in a hole or no farther from one than `BAND`.
+    wide : (h, w) bool
+        All that lie within the windows of these; nothing else is looked at.
     neighbours : Neighbours
         From which these are kriged.
     """
@@ -74,11 +76,13 @@ class Around:
         holes = (~known).astype(np.uint8)
         self.known = known
         self.near: Mask = cv2.dilate(holes, np.ones((2 * BAND + 1,) * 2, np.uint8)).astype(np.bool_)
+        window = BAND + int(np.ceil(3 * _MEND))
+        self.wide: Mask = cv2.dilate(holes, np.ones((2 * window + 1,) * 2, np.uint8)).astype(np.bool_)
         self.neighbours: Neighbours = neighbours_of(
             known, self.near, _gap(known), neighbours=_KNOWN, nugget=_NUGGET
         )
 
-    def predicted(self, field: FloatArray) -> FloatArray:
+    def predicted(self, field: FloatArray, kriged: bool) -> FloatArray:
         """Local mean plus kriging of the rest ``(h, w, c)`` near the holes; known pixels without their own value."""
         seen = self.known.astype(np.float32)
         held = np.where(self.known[..., None], field, np.float32(0))
@@ -87,7 +91,8 @@ class Around:
         floor = np.float32(1e-3)
         mean = total / (weight + floor)
         without = (total - own * held) / (weight - own * seen[..., None] + floor)
-        return self.neighbours.put(np.where(self.known[..., None], without, mean), field - mean)
+        made = np.where(self.known[..., None], without, mean)
+        return self.neighbours.put(made, field - mean) if kriged else made
 
 
 def fuse(
@@ -97,6 +102,8 @@ def fuse(
     spatial: FloatArray,
     spatial_sd: FloatArray,
     around: Around | None = None,
+    *,
+    kriged: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Posterior mean and variance of the holes of one frame.
 
@@ -111,6 +118,8 @@ def fuse(
         The fill from this frame alone.
     around : Around, optional
         Where it is at hand.
+    kriged : bool
+        Otherwise a residual is told by its local mean alone: enough to find motion by, and better than its details.
 
     Returns
     -------
@@ -122,8 +131,8 @@ def fuse(
     around = Around(known) if around is None else around
     drift, doubt = _drift(frame, around, guesses)
     residual = np.clip(frame - drift, -_LARGEST, _LARGEST)
-    detail = around.predicted(residual)
-    alone = np.where(known[..., None], around.predicted(frame), spatial) - drift
+    detail = around.predicted(residual, kriged)
+    alone = np.where(known[..., None], around.predicted(frame, kriged), spatial) - drift
     return _mended(frame, around, drift, doubt, detail, alone, (spatial_sd**2).mean(axis=2))
 
 
@@ -133,23 +142,23 @@ def _drift(frame: FloatArray, around: Around, guesses: list[Guess]) -> tuple[Flo
     pixels = np.stack([guess.pixels for guess in guesses])
     trust = np.stack([guess.trust for guess in guesses])
     variance = np.stack([guess.variance for guess in guesses])
-    voices = np.stack([guess.voices * np.maximum(guess.trust, np.float32(1e-4)) for guess in guesses])
+    voices = np.stack([guess.voices * np.maximum(guess.trust, 1e-4) for guess in guesses]).astype(np.float32)
     usual = np.array([guess.usual for guess in guesses], np.float32)
     sums = _bins(known.shape, 2 * len(guesses))
-    misfits(pixels, frame, known, trust, variance, sums)
-    errors, prior = np.empty_like(trust), np.empty_like(trust)
+    misfits(pixels, frame, known & around.wide, trust, variance, sums)
+    errors, prior = np.zeros_like(trust), np.zeros_like(trust)
     # Where a guess is right to a fraction of a level, as in a still picture, fractions tell the guesses apart.
-    shares(_spread(sums, _TEACH), usual, voices.astype(np.float32), variance, _FINEST, errors, prior)
+    shares(around.wide, _spread(sums, _TEACH), usual, voices, variance, _FINEST, errors, prior)
     if len(guesses) > _MOST_GUESSES:
         most = prior[:, ~known].sum(axis=1)
         best = np.sort(np.argsort(-most, kind="stable")[:_MOST_GUESSES])
         pixels, trust, variance, errors = pixels[best], trust[best], variance[best], errors[best]
-        prior = prior[best] / prior[best].sum(axis=0)
+        prior = prior[best] / np.maximum(prior[best].sum(axis=0), np.float32(1e-9))
     count = len(pixels)
     drift = np.empty(frame.shape, np.float32)
     spread = np.zeros(known.shape, np.float32)
     sums = _bins(known.shape, count * (count + 1) // 2 + 2 * count + 1)
-    teach(pixels, frame, known, variance, prior, drift, sums)
+    teach(around.wide, pixels, frame, known, variance, prior, drift, sums)
     rows, columns = np.nonzero(near)
     regress(
         rows, columns, _spread(sums, _TEACH), pixels, frame, known, trust, variance, errors, prior, _own(_TEACH),

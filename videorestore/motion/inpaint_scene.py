@@ -212,7 +212,9 @@ class Scene:
                 if far is not None:
                     guesses.append(far)
         spatial, sd = self.alone(k)
-        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd, self.around(k))
+        mean, variance = fuse(
+            self.frames[k], self.known[k], guesses, spatial, sd, self.around(k), kriged=level > 0
+        )
         # Deep holes have a variance of their own that says what is not seen inside.
         share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
         share = np.where(covered, np.float32(_BESIDE), share)
@@ -288,14 +290,17 @@ class Scene:
         if last - first < 2:
             return []
         shape = self.known.shape[1:]
-        rows, columns = (axis.ravel() for axis in np.indices(shape))
-        mean = np.empty((len(rows), self.frames.shape[3]), np.float32)
+        rows, columns = np.nonzero(self.around(k).wide)
+        at = np.empty((len(rows), self.frames.shape[3]), np.float32)
         count = np.empty(len(rows), np.int64)
         shown = np.stack([self._shown(k, j) for j in range(first, last)])
-        midmean(self.frames[first:last], shown, k - first, rows, columns, mean, count)
-        seen = (count > 0).reshape(shape)
+        midmean(self.frames[first:last], shown, k - first, rows, columns, at, count)
+        seen = np.zeros(shape, np.bool_)
+        seen[rows, columns] = count > 0
+        mean = np.zeros((*shape, self.frames.shape[3]), np.float32)
+        mean[rows, columns] = at
         usual = Guess(
-            pixels=mean.reshape(*shape, -1),
+            pixels=mean,
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from videorestore.compiled import kernel, parallel_kernel
 
 
 @kernel
-def solve_weights(cov: NDArray[np.float64], rhs: NDArray[np.float64], m: int) -> None:
+def solve_weights(cov: NDArray[np.floating[Any]], rhs: NDArray[np.floating[Any]], m: int) -> None:
     """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part)."""
     for i in range(m):
         for j in range(i):

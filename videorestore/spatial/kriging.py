@@ -143,9 +143,7 @@ def krige(
     return mean.reshape(values.shape), sd
 
 
-def fill(
-    image: FloatArray, known: Mask, *, found: Neighbours | None = None
-) -> tuple[FloatArray, FloatArray]:
+def fill(image: FloatArray, known: Mask, *, found: Neighbours | None = None) -> tuple[FloatArray, FloatArray]:
     """Spatial fill: membrane, normalised Gaussian mean, and local kriging of the rest.
 
     Parameters
