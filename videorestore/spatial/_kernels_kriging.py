@@ -13,28 +13,31 @@ from videorestore.compiled import kernel, parallel_kernel
 
 @kernel
 def solve_weights(cov: NDArray[np.floating[Any]], rhs: NDArray[np.floating[Any]], m: int) -> None:
-    """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part)."""
+    """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part).
+
+    The diagonal of the factor is kept as its reciprocal: a division takes as long as many products.
+    """
     for i in range(m):
         for j in range(i):
             total = cov[i, j]
             for k in range(j):
                 total -= cov[i, k] * cov[j, k]
-            cov[i, j] = total / cov[j, j]
+            cov[i, j] = total * cov[j, j]
         total = cov[i, i]
         for k in range(i):
             total -= cov[i, k] * cov[i, k]
-        cov[i, i] = np.sqrt(max(total, 1e-9))
+        cov[i, i] = 1.0 / np.sqrt(max(total, 1e-9))
     for i in range(m):
         total = rhs[i]
         for k in range(i):
             total -= cov[i, k] * rhs[k]
-        rhs[i] = total / cov[i, i]
+        rhs[i] = total * cov[i, i]
     for step in range(m):
         i = m - 1 - step
         total = rhs[i]
         for k in range(i + 1, m):
             total -= cov[k, i] * rhs[k]
-        rhs[i] = total / cov[i, i]
+        rhs[i] = total * cov[i, i]
 
 
 @parallel_kernel(lambda known, rows, *_: rows.shape[0], grain=16)
