@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.errors import InputError
 from videorestore.spatial._kernels_kriging import krige_weights, weighted_sums
 from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
 
@@ -65,7 +64,19 @@ def neighbours_of(
     neighbours: int = 16,
     radius: int = 5,
 ) -> Neighbours:
-    """The neighbours of targets ``(h, w)`` in a field with Matern-3/2 covariance; see `krige`."""
+    """The nearest known pixels of targets ``(h, w)`` in a field with mean zero and Matern-3/2 covariance.
+
+    Parameters
+    ----------
+    known, targets : ndarray of bool, shape (height, width)
+    gap : ndarray, shape (height, width), optional
+        Known pixels nearer to a target than its gap are left out, as if a hole of that size were there.
+        A known target is then predicted from the others only.
+    length, nugget : float
+        Length scale in pixels, and variance of the noise of a known pixel in units of the field's variance.
+    neighbours, radius : int
+        At most so many known pixels, the nearest first, no farther than the radius.
+    """
     rows, columns = np.nonzero(targets)
     offsets, table = _geometry(length, radius)
     if gap is None:
@@ -82,65 +93,6 @@ def neighbours_of(
         places, weights, variance,
     )  # fmt: skip
     return Neighbours(targets, places, weights, variance)
-
-
-def krige(
-    values: FloatArray,
-    known: Mask,
-    *,
-    targets: Mask | None = None,
-    length: float = 3.0,
-    nugget: float = 0.01,
-    neighbours: int = 16,
-    radius: int = 5,
-    gap: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Posterior of a field with mean zero and Matern-3/2 covariance from its nearest known pixels.
-
-    Parameters
-    ----------
-    values : ndarray, shape (height, width) or (height, width, channels)
-        Residuals about a mean that the caller has taken away. Unknown ones are never read and may be NaN.
-    known : ndarray of bool, shape (height, width)
-    targets : ndarray of bool, shape (height, width), optional
-        Where to predict; by default the unknown pixels.
-    length, nugget : float
-        Length scale in pixels, and variance of the noise of a known pixel in units of the field's variance.
-    neighbours, radius : int
-        At most so many known pixels, the nearest first, no farther than the radius.
-    gap : ndarray, shape (height, width), optional
-        Known pixels nearer to a target than its gap are left out, as if a hole of that size were there.
-        A known target is then predicted from the others only.
-
-    Returns
-    -------
-    mean : ndarray, shape of values
-        At the targets the prediction (zero where nothing is near); elsewhere the values, zero where unknown.
-    sd : ndarray, shape (height, width)
-        Posterior standard deviation in units of the field's own: 1 where nothing is near, 0 off the targets.
-    """
-    if values.ndim not in (2, 3) or known.shape != values.shape[:2]:
-        raise InputError(
-            f"known must have the height and width of the values {values.shape}, got {known.shape}; "
-            "crop them alike."
-        )
-    if length <= 0 or nugget < 0 or neighbours < 1 or radius < 1:
-        raise InputError(
-            f"length must be positive, nugget >= 0, neighbours and radius >= 1, got {length}, {nugget}, "
-            f"{neighbours}, {radius}; change them."
-        )
-    known = np.asarray(known, np.bool_)
-    wanted = ~known if targets is None else np.asarray(targets, np.bool_)
-    field = np.asarray(values, np.float32).reshape(*known.shape, -1)
-    mean = np.where(known[..., None], field, np.float32(0))
-    sd = np.zeros(known.shape, np.float32)
-    if wanted.any():
-        found = neighbours_of(
-            known, wanted, gap, length=length, nugget=nugget, neighbours=neighbours, radius=radius
-        )
-        mean[wanted] = found.means(field)
-        sd[wanted] = np.sqrt(found.variance)
-    return mean.reshape(values.shape), sd
 
 
 def fill(image: FloatArray, known: Mask, *, found: Neighbours | None = None) -> tuple[FloatArray, FloatArray]:
