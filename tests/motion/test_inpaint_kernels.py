@@ -1,10 +1,12 @@
+import cv2
 import numpy as np
 import pytest
 
 from tests.reference import inpaint as twin
-from videorestore.motion._kernels_inpaint import midmean, products, ridge_weights
-from videorestore.motion.inpaint_fusion import Guess, fuse
+from videorestore.motion._kernels_inpaint import midmean, mingle, misfits, regress, shares, teach
+from videorestore.motion.inpaint_fusion import Guess, _binned, _bins, _own, _spread, _wide_mean, fuse
 from videorestore.spatial.kriging import fill
+from videorestore.spatial.membrane import gaussian_mean
 
 pytestmark = pytest.mark.kernel
 
@@ -22,30 +24,108 @@ def test_midmean_equals_its_twin():
     np.testing.assert_array_equal(count.reshape(3, 4), slow_count)
 
 
-def test_products_are_means_over_channels():
-    rng = np.random.default_rng(3)
-    steps, wanted = (
-        rng.normal(size=(3, 4, 5, 2)).astype(np.float32),
-        rng.normal(size=(4, 5, 2)).astype(np.float32),
-    )
-    fields = np.empty((9, 4, 5), np.float32)
-    products(steps, wanted, fields)
-    pairs = [(steps[i] * steps[j]).mean(axis=2) for i in range(3) for j in range(i + 1)]
-    expected = np.stack([*pairs, *((step * wanted).mean(axis=2) for step in steps)])
-    np.testing.assert_allclose(fields, expected, atol=1e-6)
+def scattered(count=3, height=11, width=14, channels=2, seed=3):
+    """Guesses at a frame, and what is known of it; the size is no multiple of a bin."""
+    rng = np.random.default_rng(seed)
+    frame = rng.uniform(0, 255, (height, width, channels)).astype(np.float32)
+    pixels = (frame + rng.normal(0, 9, (count, *frame.shape))).astype(np.float32)
+    known = rng.random((height, width)) < 0.6
+    trust = rng.uniform(0.2, 1, (count, height, width)).astype(np.float32)
+    variance = rng.uniform(0, 5, (count, height, width)).astype(np.float32)
+    return frame, pixels, known, trust, variance
 
 
-def test_ridge_weights_solve_every_system():
-    rng = np.random.default_rng(2)
-    roots = rng.normal(size=(5, 4, 4))
-    matrices = roots @ roots.transpose(0, 2, 1) + 0.5 * np.eye(4)
-    load = rng.normal(size=(4, 5)).astype(np.float32)
-    lower = np.tril_indices(4)
-    gram = np.stack([m[lower] for m in matrices], axis=1).astype(np.float32)
-    weights = np.empty((4, 5), np.float32)
-    ridge_weights(gram, load, weights)
-    exact = np.linalg.solve(matrices, load.T[..., None])[..., 0].T
-    np.testing.assert_allclose(weights, exact, rtol=2e-3, atol=2e-4)
+def test_misfits_are_added_up_in_bins():
+    frame, pixels, known, trust, variance = scattered()
+    sums = _bins(known.shape, 6)
+    misfits(pixels, frame, known, trust, variance, sums)
+    weight = known * trust * 4 / (variance + 4)
+    error = np.square(pixels - frame).mean(axis=3)
+    expected = [_binned(field.astype(np.float32)) for field in (*(weight * error), *weight)]
+    np.testing.assert_allclose(sums, np.dstack(expected), rtol=1e-4)
+
+
+def test_shares_follow_the_errors_around():
+    _, _, known, trust, variance = scattered()
+    coarse = np.random.default_rng(5).uniform(0.5, 2, (3, 4, 6)).astype(np.float32)
+    usual = np.array([4.0, 40.0, 400.0], np.float32)
+    errors, prior = np.zeros((2, *trust.shape), np.float32)
+    wide = np.ones_like(known)
+    wide[0, 0] = False
+    shares(wide, coarse, usual, trust, variance, 0.05, errors, prior)
+    large = cv2.resize(coarse, (16, 12), interpolation=cv2.INTER_LINEAR)[:11, :14]
+    exact = np.moveaxis((large[..., :3] + 1e-3 * usual) / (large[..., 3:] + 1e-3), 2, 0)
+    least = exact.min(axis=0)
+    share = trust / (exact - 0.8 * least + variance + np.clip(least, 0.05, 1))
+    np.testing.assert_allclose(errors[:, wide], exact[:, wide], rtol=1e-4)
+    np.testing.assert_allclose(prior[:, wide], (share / share.sum(axis=0))[:, wide], rtol=1e-4)
+    assert (prior[:, 0, 0] == 0).all()
+
+
+def test_a_regression_leaves_out_the_pixel_itself():
+    frame, pixels, known, trust, variance = scattered(height=12, width=16)
+    rng = np.random.default_rng(7)
+    errors, prior = rng.uniform(1, 9, trust.shape).astype(np.float32), np.full_like(trust, 1 / 3)
+    drift, sums, spread = np.empty_like(frame), _bins(known.shape, 13), np.zeros(known.shape, np.float32)
+    wide = np.ones_like(known)
+    teach(wide, pixels, frame, known, variance, prior, drift, sums)
+    np.testing.assert_allclose(drift, pixels.mean(axis=0), rtol=1e-5)
+    origin, step = drift.copy(), pixels - drift
+    rows, columns = np.nonzero(wide)
+    means = _spread(sums, 5.0)
+    regress(
+        rows, columns, means, pixels, frame, known, trust, variance, errors, prior, _own(5.0), 0.05, drift, spread
+    )  # fmt: skip
+
+    def around(field, y, x):
+        """The mean that the kernel takes of a field at a pixel, as if nothing were known there."""
+        seen = known.copy()
+        seen[y, x] = False
+        both = [_spread(_binned((f * seen).astype(np.float32)), 5.0) for f in (field, np.ones(known.shape))]
+        field, share = (cv2.resize(f, (16, 12), interpolation=cv2.INTER_LINEAR)[y, x] for f in both)
+        return field / (share + 1e-3)
+
+    for y, x in ((5, 6), (6, 9), (7, 7), (4, 8)):
+        gram = np.array([[around((a * b).mean(axis=2), y, x) for a in step] for b in step])
+        load = np.array([around((a * (frame - origin)).mean(axis=2), y, x) for a in step])
+        own = np.maximum(variance[:, y, x] - [around(v, y, x) for v in variance], 0)
+        own += (errors + variance)[:, y, x] * (1 / trust[:, y, x] - 1)
+        ridge = 2 * np.clip(errors[:, y, x].min(), 0.05, 1) + 0.05 * errors[:, y, x].mean()
+        weights = np.linalg.solve(gram + np.diag(ridge + own), load)
+        fitted = origin[y, x] + weights @ step[:, y, x]
+        np.testing.assert_allclose(drift[y, x], fitted, rtol=1e-3)
+        apart = np.square(pixels[:, y, x] - fitted).mean(axis=1) + variance[:, y, x]
+        np.testing.assert_allclose(spread[y, x], apart.mean(), rtol=1e-2)
+
+
+def test_two_corrections_are_mingled_by_their_fit_around():
+    rng = np.random.default_rng(8)
+    detail, alone, wanted = rng.normal(0, 5, (3, 8, 12, 2)).astype(np.float32)
+    known = rng.random((8, 12)) < 0.7
+    coarse = np.broadcast_to(np.array([9, 2, 8, 6, 3, 5, 0.5], np.float32), (2, 3, 7)).copy()
+    rows, columns = np.nonzero(~known)
+    farther = rng.uniform(0, 2, len(rows)).astype(np.float32)
+    mixed = np.zeros_like(detail)
+    mingle(rows, columns, coarse, known, detail, alone, wanted, farther, _own(6.0), mixed)
+    over = 0.5 + 1e-3
+    for y, x, far in zip(rows, columns, farther):
+        gram = np.array([[9 / over * 1.02 + 2, 2 / over], [2 / over, 8 / over * 1.02 + 2 + 5 / over * far]])
+        share = np.clip(np.linalg.solve(gram, np.array([6, 3]) / over), 0, 1)
+        share /= max(share.sum(), 1)
+        np.testing.assert_allclose(
+            mixed[y, x], share[0] * detail[y, x] + share[1] * alone[y, x], rtol=1e-3, atol=1e-4
+        )
+    assert (mixed[known] == 0).all()
+
+
+@pytest.mark.parametrize("shape", [(40, 52), (41, 50, 3)])
+def test_means_by_bins_are_nearly_gaussian_means(shape):
+    rng = np.random.default_rng(9)
+    image = rng.uniform(0, 255, shape).astype(np.float32)
+    where = rng.random(shape[:2]) < 0.5
+    exact = gaussian_mean(image, where.astype(np.float32), 5.0, fallback=25.0)
+    near = _wide_mean(image, where, 5.0, fallback=25.0)
+    assert np.abs(near - exact)[16:-16, 16:-16].max() < 0.15 * image.std()
 
 
 def test_the_better_guess_wins_and_the_sd_tells():

@@ -18,7 +18,7 @@ ON_CURVE = 3.0
 SEARCHING = 2.0
 """Seeking damage, for a megapixel of the picture as it is reduced for that."""
 
-MENDING = 11.0
+MENDING = 7.0
 """Where damage is all over the picture: two passes over it, however small the spots."""
 
 INTERPOLATING = 0.9

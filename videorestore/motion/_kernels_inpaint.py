@@ -6,56 +6,272 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.compiled import parallel_kernel
+from videorestore.compiled import kernel, parallel_kernel
 from videorestore.spatial._kernels_kriging import solve_weights
 
 Doubles = NDArray[np.float64]
 
 
-@parallel_kernel(lambda gram, load, weights: load.shape[1], grain=64)
-def ridge_weights(start: int, stop: int, gram: FloatArray, load: FloatArray, weights: FloatArray) -> None:
-    """Solve one small symmetric system per pixel.
+BIN = 4
+"""Pixels along the side of a bin in which what known pixels teach is added up."""
 
-    gram (k (k + 1) / 2, m): lower triangle, row by row, ridge included; load (k, m); weights (k, m) is written.
+
+@kernel
+def _between(coarse: FloatArray, y: int, x: int, found: FloatArray) -> None:
+    """Values (m,), which are written, of bins (h / BIN, w / BIN, m) at a pixel, straight between the middles of four."""
+    high, wide, size = coarse.shape
+    v = (y + np.float32(0.5)) / BIN - np.float32(0.5)
+    u = (x + np.float32(0.5)) / BIN - np.float32(0.5)
+    top = int(np.floor(v))
+    left = int(np.floor(u))
+    down = np.float32(v - top)
+    right = np.float32(u - left)
+    y0 = max(top, 0)
+    y1 = min(top + 1, high - 1)
+    x0 = max(left, 0)
+    x1 = min(left + 1, wide - 1)
+    a = (1 - down) * (1 - right)
+    b = (1 - down) * right
+    c = down * (1 - right)
+    d = down * right
+    for i in range(size):
+        found[i] = (
+            a * coarse[y0, x0, i] + b * coarse[y0, x1, i] + c * coarse[y1, x0, i] + d * coarse[y1, x1, i]
+        )
+
+
+@parallel_kernel(lambda pixels, frame, known, trust, variance, sums: sums.shape[0])
+def misfits(
+    start: int, stop: int, pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray,
+    variance: FloatArray, sums: FloatArray,
+) -> None:  # fmt: skip
+    """How far guesses are off known pixels.
+
+    pixels (g, h, w, c), frame (h, w, c), known (h, w), trust and variance (g, h, w); sums (h / BIN, w / BIN, 2 g) is
+    written: squared errors by their weights, then weights.
     """
-    size = load.shape[0]
-    for p in range(start, stop):
-        matrix = np.empty((size, size), np.float64)
-        right = np.empty(size, np.float64)
-        at = 0
-        for i in range(size):
-            right[i] = load[i, p]
-            for j in range(i + 1):
-                matrix[i, j] = gram[at, p]
-                at += 1
-        solve_weights(matrix, right, size)
-        for i in range(size):
-            weights[i, p] = right[i]
+    count, height, width, channels = pixels.shape
+    share = np.float32(1.0 / (BIN * BIN))
+    even = np.float32(1.0) / np.float32(channels)
+    for row in range(start, stop):
+        for column in range(sums.shape[1]):
+            for i in range(2 * count):
+                sums[row, column, i] = 0.0
+            for y in range(row * BIN, min((row + 1) * BIN, height)):
+                for x in range(column * BIN, min((column + 1) * BIN, width)):
+                    if not known[y, x]:
+                        continue
+                    for i in range(count):
+                        total = np.float32(0.0)
+                        for c in range(channels):
+                            off = pixels[i, y, x, c] - frame[y, x, c]
+                            total += off * off
+                        weight = share * trust[i, y, x] * (4 / (variance[i, y, x] + 4))
+                        sums[row, column, i] += weight * total * even
+                        sums[row, column, count + i] += weight
 
 
-@parallel_kernel(lambda steps, *_: steps.shape[1], grain=8)
-def products(start: int, stop: int, steps: FloatArray, wanted: FloatArray, fields: FloatArray) -> None:
-    """Means over channels of the products of images with each other and with what is wanted.
+@parallel_kernel(lambda wide, *_: wide.shape[0], grain=4)
+def shares(
+    start: int, stop: int, wide: Mask, coarse: FloatArray, usual: FloatArray, voices: FloatArray, variance: FloatArray,
+    finest: float, errors: FloatArray, prior: FloatArray,
+) -> None:  # fmt: skip
+    """Errors (g, h, w) to expect of guesses and what they count for before anything is fitted, both are written.
 
-    steps (k, h, w, c), wanted (h, w, c); fields (k (k + 1) / 2 + k, h, w) is written: a lower triangle, row by row, then k.
+    wide (h, w): where they are asked for; coarse (h / BIN, w / BIN, 2 g): means of what `misfits` gives; usual (g,): error where nothing is known;
+    voices (g, h, w): that speak for a guess, trust included; variance (g, h, w); finest: error that is as good as none.
     """
-    size, _, width, channels = steps.shape
-    share = np.float32(1.0) / np.float32(channels)
+    count, _, width = voices.shape
+    here = np.empty(2 * count, np.float32)
+    floor = np.float32(1e-3)
     for y in range(start, stop):
         for x in range(width):
-            at = 0
-            for i in range(size):
-                for j in range(i + 1):
-                    total = np.float32(0.0)
+            if not wide[y, x]:
+                continue
+            _between(coarse, y, x, here)
+            least = np.float32(np.inf)
+            for i in range(count):
+                error = (here[i] + floor * usual[i]) / (here[count + i] + floor)
+                errors[i, y, x] = error
+                least = min(least, error)
+            fine = min(max(least, np.float32(finest)), np.float32(1.0))
+            total = np.float32(0.0)
+            for i in range(count):
+                off = errors[i, y, x] - np.float32(0.8) * least + variance[i, y, x] + fine
+                prior[i, y, x] = voices[i, y, x] / off
+                total += prior[i, y, x]
+            for i in range(count):
+                prior[i, y, x] /= total
+
+
+@parallel_kernel(lambda wide, pixels, frame, known, variance, prior, origin, sums: sums.shape[0])
+def teach(
+    start: int, stop: int, wide: Mask, pixels: FloatArray, frame: FloatArray, known: Mask, variance: FloatArray,
+    prior: FloatArray, origin: FloatArray, sums: FloatArray,
+) -> None:  # fmt: skip
+    """What known pixels say of a regression on guesses about their mean.
+
+    wide (h, w): where they are asked, pixels (g, h, w, c), frame (h, w, c), known (h, w), variance and prior (g, h, w).
+    Written are origin (h, w, c), the mean, and sums (h / BIN, w / BIN, g (g + 1) / 2 + 2 g + 1): a lower triangle of products, row by row, products with
+    what is wanted, variances, and the share of pixels that are known.
+    """
+    count, height, width, channels = pixels.shape
+    share = np.float32(1.0 / (BIN * BIN))
+    even = share / np.float32(channels)
+    size = count * (count + 1) // 2
+    step = np.empty((count, channels), np.float32)
+    for row in range(start, stop):
+        for column in range(sums.shape[1]):
+            for i in range(size + 2 * count + 1):
+                sums[row, column, i] = 0.0
+            for y in range(row * BIN, min((row + 1) * BIN, height)):
+                for x in range(column * BIN, min((column + 1) * BIN, width)):
+                    if not wide[y, x]:
+                        for c in range(channels):
+                            origin[y, x, c] = 0.0
+                        continue
                     for c in range(channels):
-                        total += steps[i, y, x, c] * steps[j, y, x, c]
-                    fields[at, y, x] = total * share
-                    at += 1
-            for i in range(size):
+                        total = np.float32(0.0)
+                        for i in range(count):
+                            total += prior[i, y, x] * pixels[i, y, x, c]
+                        origin[y, x, c] = total
+                    if not known[y, x]:
+                        continue
+                    for i in range(count):
+                        for c in range(channels):
+                            step[i, c] = pixels[i, y, x, c] - origin[y, x, c]
+                    at = 0
+                    for i in range(count):
+                        for j in range(i + 1):
+                            total = np.float32(0.0)
+                            for c in range(channels):
+                                total += step[i, c] * step[j, c]
+                            sums[row, column, at] += total * even
+                            at += 1
+                    for i in range(count):
+                        total = np.float32(0.0)
+                        for c in range(channels):
+                            total += step[i, c] * (frame[y, x, c] - origin[y, x, c])
+                        sums[row, column, size + i] += total * even
+                        sums[row, column, size + count + i] += variance[i, y, x] * share
+                    sums[row, column, size + 2 * count] += share
+
+
+@parallel_kernel(lambda rows, *_: rows.shape[0], grain=64)
+def regress(
+    start: int, stop: int, rows: NDArray[np.int64], columns: NDArray[np.int64], coarse: FloatArray,
+    pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray, variance: FloatArray,
+    errors: FloatArray, prior: FloatArray, own: FloatArray, finest: float, drift: FloatArray, spread: FloatArray,
+) -> None:  # fmt: skip
+    """The ridge regression on guesses at the listed pixels, each without its own value.
+
+    coarse: means of what `teach` gives; own (BIN,): along one axis, what a pixel itself counts for in such a mean, by its
+    place in its bin; errors as `shares` gives them; drift (h, w, c) holds the origin and is replaced; spread (h, w) of the
+    guesses about it is written.
+    """
+    count, _, _, channels = pixels.shape
+    size = count * (count + 1) // 2
+    here = np.empty(size + 2 * count + 1, np.float32)
+    step = np.empty((count, channels), np.float32)
+    wanted = np.zeros(channels, np.float32)
+    gram = np.empty((count, count), np.float32)
+    weight = np.empty(count, np.float32)
+    even = np.float32(1.0) / np.float32(channels)
+    for p in range(start, stop):
+        y = rows[p]
+        x = columns[p]
+        _between(coarse, y, x, here)
+        self = own[y % BIN] * own[x % BIN] if known[y, x] else np.float32(0.0)
+        over = np.float32(1.0) / (here[size + 2 * count] - self + np.float32(1e-3))
+        least = np.float32(np.inf)
+        typical = np.float32(0.0)
+        for i in range(count):
+            least = min(least, errors[i, y, x])
+            typical += errors[i, y, x] / count
+            for c in range(channels):
+                step[i, c] = pixels[i, y, x, c] - drift[y, x, c]
+        for c in range(channels):
+            wanted[c] = frame[y, x, c] - drift[y, x, c]
+        fine = min(max(least, np.float32(finest)), np.float32(1.0))
+        at = 0
+        for i in range(count):
+            load = np.float32(0.0)
+            for c in range(channels):
+                load += step[i, c] * wanted[c]
+            weight[i] = (here[size + i] - self * load * even) * over
+            for j in range(i + 1):
                 total = np.float32(0.0)
                 for c in range(channels):
-                    total += steps[i, y, x, c] * wanted[y, x, c]
-                fields[at + i, y, x] = total * share
+                    total += step[i, c] * step[j, c]
+                gram[i, j] = (here[at] - self * total * even) * over
+                at += 1
+            doubt = variance[i, y, x]
+            around = (here[size + count + i] - self * doubt) * over
+            sure = max(trust[i, y, x], np.float32(0.02))
+            ridge = max(doubt - around, np.float32(0.0)) + (errors[i, y, x] + doubt) * (1 / sure - 1)
+            gram[i, i] += 2 * fine + np.float32(0.05) * typical + ridge
+        solve_weights(gram, weight, count)
+        for c in range(channels):
+            total = np.float32(0.0)
+            for i in range(count):
+                total += weight[i] * step[i, c]
+            drift[y, x, c] += total
+        total = np.float32(0.0)
+        for i in range(count):
+            off = np.float32(0.0)
+            for c in range(channels):
+                apart = pixels[i, y, x, c] - drift[y, x, c]
+                off += apart * apart
+            total += prior[i, y, x] * (off * even + variance[i, y, x])
+        spread[y, x] = total
+
+
+@parallel_kernel(lambda rows, *_: rows.shape[0], grain=64)
+def mingle(
+    start: int, stop: int, rows: NDArray[np.int64], columns: NDArray[np.int64], coarse: FloatArray,
+    known: Mask, detail: FloatArray, alone: FloatArray, wanted: FloatArray, farther: FloatArray,
+    own: FloatArray, mixed: FloatArray,
+) -> None:  # fmt: skip
+    """Shares of two corrections, fitted around each of the listed pixels without its own value.
+
+    coarse (h / BIN, w / BIN, 7): means over what teaches of detail^2, detail alone, alone^2, detail wanted, alone wanted,
+    (alone - wanted)^2 and of its share; detail, alone and wanted (h, w, c); farther (m,): by how much more ``alone`` is off
+    where it is missing; mixed (h, w, c) is added to.
+    """
+    channels = detail.shape[2]
+    here = np.empty(7, np.float32)
+    even = np.float32(1.0) / np.float32(channels)
+    for p in range(start, stop):
+        y = rows[p]
+        x = columns[p]
+        _between(coarse, y, x, here)
+        if known[y, x]:
+            self = own[y % BIN] * own[x % BIN]
+            for c in range(channels):
+                d = detail[y, x, c]
+                a = alone[y, x, c]
+                w = wanted[y, x, c]
+                here[0] -= self * d * d * even
+                here[1] -= self * d * a * even
+                here[2] -= self * a * a * even
+                here[3] -= self * d * w * even
+                here[4] -= self * a * w * even
+                here[5] -= self * (a - w) * (a - w) * even
+            here[6] -= self
+        over = np.float32(1.0) / (here[6] + np.float32(1e-3))
+        first = here[0] * over * np.float32(1.02) + 2
+        cross = here[1] * over
+        second = here[2] * over * np.float32(1.02) + 2
+        if not known[y, x]:
+            second += here[5] * over * farther[p]
+        flat = max(first * second - cross * cross, np.float32(1e-9))
+        one = (second * here[3] - cross * here[4]) * over / flat
+        two = (first * here[4] - cross * here[3]) * over / flat
+        one = min(max(one, np.float32(0.0)), np.float32(1.0))
+        two = min(max(two, np.float32(0.0)), np.float32(1.0))
+        most = max(one + two, np.float32(1.0))
+        for c in range(channels):
+            mixed[y, x, c] += (one * detail[y, x, c] + two * alone[y, x, c]) / most
 
 
 @parallel_kernel(lambda frames, known, skip, rows, *_: rows.shape[0], grain=64)

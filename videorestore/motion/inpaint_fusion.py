@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.motion._kernels_inpaint import products, ridge_weights
-from videorestore.spatial.kriging import krige
+from videorestore.motion._kernels_inpaint import BIN, mingle, misfits, regress, shares, teach
+from videorestore.spatial.kriging import Neighbours, neighbours_of
 from videorestore.spatial.membrane import blur, gaussian_mean
 
 BAND = 7
@@ -31,7 +30,8 @@ _MOST_GUESSES = 8  # guesses that enter one regression
 _FINEST = 0.05  # squared error in levels that is as good as none
 _LARGEST = 24.0  # a residual beyond this is an occlusion, not a field to be kriged
 
-Indices = tuple[NDArray[np.int64], NDArray[np.int64]]
+_KNOWN = 16  # known pixels that kriging learns from
+_NUGGET = 0.01  # of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,12 +59,49 @@ class Guess:
     voices: FloatArray | float = 1.0
 
 
+class Around:
+    """What the holes of a frame have beside them; it depends on where they are alone.
+
+    Attributes
+    ----------
+    known, near : (h, w) bool
+        Known pixels, and all that are in a hole or no farther from one than `BAND`.
+    wide : (h, w) bool
+        All that lie within the windows of these; nothing else is looked at.
+    neighbours : Neighbours
+        From which these are kriged.
+    """
+
+    def __init__(self, known: Mask) -> None:
+        holes = (~known).astype(np.uint8)
+        self.known = known
+        self.near: Mask = cv2.dilate(holes, np.ones((2 * BAND + 1,) * 2, np.uint8)).astype(np.bool_)
+        window = BAND + int(np.ceil(3 * _MEND))
+        self.wide: Mask = cv2.dilate(holes, np.ones((2 * window + 1,) * 2, np.uint8)).astype(np.bool_)
+        self.neighbours: Neighbours = neighbours_of(
+            known, self.near, _gap(known), neighbours=_KNOWN, nugget=_NUGGET
+        )
+
+    def predicted(self, field: FloatArray, kriged: bool) -> FloatArray:
+        """Local mean plus kriging of the rest ``(h, w, c)`` near the holes; known pixels without their own value."""
+        seen = self.known.astype(np.float32)
+        held = np.where(self.known[..., None], field, np.float32(0))
+        own = _centre(_MEAN)
+        total, weight = blur(held, _MEAN), blur(seen, _MEAN)[..., None]
+        floor = np.float32(1e-3)
+        mean = total / (weight + floor)
+        without = (total - own * held) / (weight - own * seen[..., None] + floor)
+        made = np.where(self.known[..., None], without, mean)
+        return self.neighbours.put(made, field - mean) if kriged else made
+
+
 def fuse(
     frame: FloatArray,
     known: Mask,
     guesses: list[Guess],
     spatial: FloatArray,
     spatial_sd: FloatArray,
+    around: Around | None = None,
     *,
     kriged: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
@@ -79,8 +116,10 @@ def fuse(
         From other frames; may be empty.
     spatial, spatial_sd : ndarray, shape (height, width, channels)
         The fill from this frame alone.
+    around : Around, optional
+        Where it is at hand.
     kriged : bool
-        Otherwise a residual is told by its local mean alone, at half the cost: enough to find motion by.
+        Otherwise a residual is told by its local mean alone: enough to find motion by, and better than its details.
 
     Returns
     -------
@@ -89,71 +128,44 @@ def fuse(
     """
     if not guesses:
         return np.where(known[..., None], frame, spatial), spatial_sd**2
-    holes = ~known
-    near = cv2.dilate(holes.astype(np.uint8), np.ones((2 * BAND + 1,) * 2, np.uint8)).astype(np.bool_)
-    drift, doubt = _drift(frame, known, near, guesses)
-    gap = _gap(known)
+    around = Around(known) if around is None else around
+    drift, doubt = _drift(frame, around, guesses)
     residual = np.clip(frame - drift, -_LARGEST, _LARGEST)
-    detail = _predict(residual, known, near, gap, neighbours=12 if kriged else 0, nugget=0.02)
-    alone = _predict(frame, known, near, gap, neighbours=16 if kriged else 0, nugget=0.01)
-    alone = np.where(known[..., None], alone, spatial) - drift
-    return _mended(frame, known, near, drift, doubt, detail, alone, (spatial_sd**2).mean(axis=2))
+    detail = around.predicted(residual, kriged)
+    alone = np.where(known[..., None], around.predicted(frame, kriged), spatial) - drift
+    return _mended(frame, around, drift, doubt, detail, alone, (spatial_sd**2).mean(axis=2))
 
 
-def _drift(frame: FloatArray, known: Mask, near: Mask, guesses: list[Guess]) -> tuple[FloatArray, FloatArray]:
+def _drift(frame: FloatArray, around: Around, guesses: list[Guess]) -> tuple[FloatArray, FloatArray]:
     """The best mixture of the guesses, and its own doubt ``(height, width)`` beyond what is seen around."""
-    seen = known.astype(np.float32)
-    errors = []
-    for guess in guesses:
-        misfit = _over_channels((guess.pixels - frame) ** 2)
-        weight = np.asarray(seen * guess.trust * (4 / (guess.variance + 4)), np.float32)
-        errors.append(gaussian_mean(misfit, weight, _TEACH, fallback=guess.usual))
-    least = np.min(errors, axis=0)
+    known, near = around.known, around.near
+    pixels = np.stack([guess.pixels for guess in guesses])
+    trust = np.stack([guess.trust for guess in guesses])
+    variance = np.stack([guess.variance for guess in guesses])
+    voices = np.stack([guess.voices * np.maximum(guess.trust, 1e-4) for guess in guesses]).astype(np.float32)
+    usual = np.array([guess.usual for guess in guesses], np.float32)
+    sums = _bins(known.shape, 2 * len(guesses))
+    misfits(pixels, frame, known & around.wide, trust, variance, sums)
+    errors, prior = np.zeros_like(trust), np.zeros_like(trust)
     # Where a guess is right to a fraction of a level, as in a still picture, fractions tell the guesses apart.
-    floor = np.clip(least, _FINEST, 1)
-    prior = np.stack(
-        [
-            guess.voices * np.maximum(guess.trust, 1e-4) / (error - 0.8 * least + guess.variance + floor)
-            for guess, error in zip(guesses, errors)
-        ]
-    )
-    prior /= prior.sum(axis=0)
-    holes = ~known
+    shares(around.wide, _spread(sums, _TEACH), usual, voices, variance, _FINEST, errors, prior)
     if len(guesses) > _MOST_GUESSES:
-        shares = prior[:, holes].sum(axis=1)
-        best = np.sort(np.argsort(-shares, kind="stable")[:_MOST_GUESSES])
-        guesses = [guesses[i] for i in best]
-        errors = [errors[i] for i in best]
-        prior = prior[best] / prior[best].sum(axis=0)
-    start = sum(share[..., None] * guess.pixels for share, guess in zip(prior, guesses))
-    start = np.asarray(start, np.float32)
-    at: Indices = np.nonzero(near)  # type: ignore[assignment]
-    steps = [guess.pixels - start for guess in guesses]
-    wanted = np.where(known[..., None], frame - start, np.float32(0))
-    window = _Window(seen, at, _TEACH)
-    typical = np.mean(errors, axis=0)[at]
-    count = len(guesses)
-    fields = np.empty((count * (count + 1) // 2 + count, *known.shape), np.float32)
-    products(np.stack(steps), wanted, fields)
-    means = [window.mean(field) for field in fields]
-    gram, load = means[:-count], means[-count:]
-    for i, guess in enumerate(guesses):
-        trust = np.maximum(guess.trust[at], 0.02)
-        around = window.mean(guess.variance)
-        own = np.maximum(guess.variance[at] - around, 0)
-        own += (errors[i][at] + guess.variance[at]) * (1 / trust - 1)
-        gram[i * (i + 3) // 2] += 2 * floor[at] + 0.05 * typical + own
-    weights = np.empty((len(guesses), len(at[0])), np.float32)
-    ridge_weights(np.stack(gram).astype(np.float32), np.stack(load).astype(np.float32), weights)
-    drift = start.copy()
-    for weight, step in zip(weights, steps):
-        drift[at] += weight[:, None] * step[at]
-    spread = sum(
-        share * (_over_channels((guess.pixels - drift) ** 2) + guess.variance)
-        for share, guess in zip(prior, guesses)
-    )
-    usual = gaussian_mean(np.asarray(spread, np.float32), seen, _MEND)
-    return drift, np.asarray(np.maximum(spread - usual, 0), np.float32)
+        most = prior[:, ~known].sum(axis=1)
+        best = np.sort(np.argsort(-most, kind="stable")[:_MOST_GUESSES])
+        pixels, trust, variance, errors = pixels[best], trust[best], variance[best], errors[best]
+        prior = prior[best] / np.maximum(prior[best].sum(axis=0), np.float32(1e-9))
+    count = len(pixels)
+    drift = np.empty(frame.shape, np.float32)
+    spread = np.zeros(known.shape, np.float32)
+    sums = _bins(known.shape, count * (count + 1) // 2 + 2 * count + 1)
+    teach(around.wide, pixels, frame, known, variance, prior, drift, sums)
+    rows, columns = np.nonzero(near)
+    regress(
+        rows, columns, _spread(sums, _TEACH), pixels, frame, known, trust, variance, errors, prior, _own(_TEACH),
+        _FINEST, drift, spread,
+    )  # fmt: skip
+    usually = _wide_mean(spread, known & near, _MEND)
+    return drift, np.maximum(spread - usually, 0)
 
 
 def _gap(known: Mask) -> FloatArray:
@@ -164,53 +176,30 @@ def _gap(known: Mask) -> FloatArray:
     return np.where(known, np.maximum(around, 1), 0).astype(np.float32)
 
 
-def _predict(
-    field: FloatArray, known: Mask, near: Mask, gap: FloatArray, *, neighbours: int, nugget: float
-) -> FloatArray:
-    """Local mean plus kriging of the rest near the holes from so many neighbours; known pixels without their own value."""
-    seen = known.astype(np.float32)
-    held = np.where(known[..., None], field, np.float32(0))
-    own = _centre(_MEAN)
-    total, weight = blur(held, _MEAN), blur(seen, _MEAN)[..., None]
-    floor = np.float32(1e-3)
-    mean = total / (weight + floor)
-    without = (total - own * held) / (weight - own * seen[..., None] + floor)
-    if not neighbours:
-        return np.where(known[..., None], without, mean)
-    rest = np.where(known[..., None], field - mean, np.float32(0))
-    detail, _ = krige(rest, known, targets=near, gap=gap, neighbours=neighbours, nugget=nugget)
-    return np.where(known[..., None], without, mean) + np.where(near[..., None], detail, np.float32(0))
-
-
 def _mended(
-    frame: FloatArray, known: Mask, near: Mask, drift: FloatArray, doubt: FloatArray,
+    frame: FloatArray, around: Around, drift: FloatArray, doubt: FloatArray,
     detail: FloatArray, alone: FloatArray, alone_variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Drift plus shares of its kriged residual and of the spatial fill, with the variance seen around."""
-    teaching = (known & near).astype(np.float32)
-    at: Indices = np.nonzero(near)  # type: ignore[assignment]
-    window = _Window(teaching, at, _MEND)
+    known = around.known
+    teaching = known & around.near
     wanted = np.where(known[..., None], frame - drift, np.float32(0))
-    gram = [
-        window.mean(_over_channels(detail * detail)) * 1.02 + 2,
-        window.mean(_over_channels(detail * alone)),
-        window.mean(_over_channels(alone * alone)) * 1.02 + 2,
-    ]
-    load = [window.mean(_over_channels(detail * wanted)), window.mean(_over_channels(alone * wanted))]
+    taught = teaching.astype(np.float32)
+    pairs = ((detail, detail), (detail, alone), (alone, alone), (detail, wanted), (alone, wanted))
+    fields = [_over_channels(a * b) * taught for a, b in pairs]
+    fields += [_over_channels((alone - wanted) ** 2) * taught, taught]
     # Known pixels stand back from what they learn from as far as is usual in the part of the hole next to them. Where
     # a missing one is farther from all that is known, the spatial fill is worse, by as much as its own variance says.
-    beside = window.mean(_over_channels((alone - wanted) ** 2))
-    usual = window.mean(gaussian_mean(alone_variance, (~known).astype(np.float32), _DEEP))
-    farther = np.maximum(alone_variance[at] / (usual + np.float32(1e-3)) - 1, 0)
-    gram[2] = gram[2] + np.where(known[at], 0, beside * farther)
-    shares = np.empty((2, len(at[0])), np.float32)
-    ridge_weights(np.stack(gram).astype(np.float32), np.stack(load).astype(np.float32), shares)
-    shares = np.clip(shares, 0, 1)
-    shares /= np.maximum(shares.sum(axis=0), 1)
+    usual = _wide_mean(_wide_mean(alone_variance, ~known, _DEEP), teaching, _MEND)
+    rows, columns = np.nonzero(around.near)
+    farther = np.maximum(alone_variance[around.near] / (usual[around.near] + np.float32(1e-3)) - 1, 0)
     mixed = drift.copy()
-    mixed[at] += shares[0][:, None] * detail[at] + shares[1][:, None] * alone[at]
-    error = np.where((known & near)[..., None], frame - mixed, np.float32(0))
-    variance = gaussian_mean(error * error, teaching, _MEND, fallback=25.0) + np.float32(0.1)
+    mingle(
+        rows, columns, _spread(np.dstack([_binned(field) for field in fields]), _MEND), known, detail, alone,
+        wanted, farther, _own(_MEND), mixed,
+    )  # fmt: skip
+    error = np.where(teaching[..., None], frame - mixed, np.float32(0))
+    variance = _wide_mean(error * error, teaching, _MEND, fallback=25.0) + np.float32(0.1)
     variance = variance + doubt[..., None]
     mean = np.where(known[..., None], frame, mixed)
     return mean.astype(np.float32), np.where(known[..., None], 0, variance).astype(np.float32)
@@ -222,18 +211,52 @@ def _over_channels(image: FloatArray) -> FloatArray:
     return np.asarray(cv2.transform(image, np.full((1, channels), 1 / channels, np.float32)), np.float32)
 
 
-class _Window:
-    """Gaussian means at some pixels over the taught ones, each without its own value."""
+def _bins(shape: tuple[int, ...], fields: int) -> FloatArray:
+    """Room for the bins of so many fields ``(h / BIN, w / BIN, fields)``."""
+    return np.empty((-(-shape[0] // BIN), -(-shape[1] // BIN), fields), np.float32)
 
-    def __init__(self, weight: FloatArray, at: Indices, sigma: float) -> None:
-        self.weight, self.at, self.sigma = weight, at, sigma
-        self.own = weight[at] * _centre(sigma)
-        self.total = blur(weight, sigma)[at] - self.own + np.float32(1e-3)
 
-    def mean(self, image: FloatArray) -> FloatArray:
-        """Values ``(m,)`` of the mean of an image ``(height, width)``."""
-        around = blur(image * self.weight, self.sigma)[self.at] - self.own * image[self.at]
-        return np.asarray(around / self.total, np.float32)
+def _binned(image: FloatArray) -> FloatArray:
+    """Means over bins ``(h / BIN, w / BIN[, c])`` of an image; what is beyond its border counts as zero."""
+    below, beside = (-side % BIN for side in image.shape[:2])
+    whole = cv2.copyMakeBorder(image, 0, below, 0, beside, cv2.BORDER_CONSTANT, value=(0.0, 0.0, 0.0, 0.0))
+    size = whole.shape[1] // BIN, whole.shape[0] // BIN
+    small = cv2.resize(whole, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.float32).reshape(*size[::-1], *image.shape[2:])
+
+
+def _taps(sigma: float) -> FloatArray:
+    """A Gauss of the bins which makes one of ``sigma`` pixels, together with what bins and straight lines between do."""
+    left = np.sqrt(sigma**2 - (BIN**2 - 1) / 12 - BIN**2 / 6) / BIN
+    return np.asarray(cv2.getGaussianKernel(2 * int(np.ceil(3 * left)) + 1, left), np.float32)
+
+
+def _spread(bins: FloatArray, sigma: float) -> FloatArray:
+    """Gaussian means ``(h / BIN, w / BIN[, c])`` of bins."""
+    taps = _taps(sigma)
+    made = cv2.sepFilter2D(np.ascontiguousarray(bins), -1, taps, taps, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(made, np.float32).reshape(bins.shape)
+
+
+def _own(sigma: float) -> FloatArray:
+    """What a pixel counts for in the mean at its own place ``(BIN,)``, along one axis, by its place in its bin."""
+    taps = _taps(sigma)[:, 0]
+    middle = taps[len(taps) // 2]
+    beside = taps[len(taps) // 2 + 1]
+    away = np.abs((np.arange(BIN) + 0.5) / BIN - 0.5)
+    return np.asarray(((1 - away) * middle + away * beside) / BIN, np.float32)
+
+
+def _wide_mean(image: FloatArray, where: Mask, sigma: float, fallback: float = 0.0) -> FloatArray:
+    """As `gaussian_mean` of an image ``(h, w[, c])`` over some of its pixels, by bins."""
+    weight = where.astype(np.float32).reshape(where.shape + (1,) * (image.ndim - 2))
+    floor = np.float32(1e-3)
+    top = _spread(_binned(np.asarray(image * weight, np.float32)), sigma)
+    below = _spread(_binned(weight), sigma)
+    means = (top + floor * np.float32(fallback)) / (below.reshape(top.shape[:2] + weight.shape[2:]) + floor)
+    size = means.shape[1] * BIN, means.shape[0] * BIN
+    large = cv2.resize(means, size, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(large[: where.shape[0], : where.shape[1]], np.float32).reshape(image.shape)
 
 
 def _centre(sigma: float) -> np.float32:

@@ -6,6 +6,7 @@ filled frames of the first pass (level 1) and of the second (level 2).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import cv2
@@ -17,7 +18,7 @@ from videorestore.motion._kernels_inpaint import midmean
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_far import follow
-from videorestore.motion.inpaint_fusion import BAND, Guess, fuse
+from videorestore.motion.inpaint_fusion import BAND, Around, Guess, fuse
 from videorestore.motion.interpolate import interpolate
 from videorestore.motion.warp import compose, inside, warp
 from videorestore.spatial.kriging import fill
@@ -46,8 +47,11 @@ _AMIDST = 0.6, 2.0  # what missing neighbours add to the variance; sigma in pixe
 _HIDDEN = 4.0, 0.2  # slope, and what missing neighbours must exceed known ones by before a motion is doubted
 _APART = 1.0, 5.0  # sigma in pixels of what counts as one place, and of what is around it
 _TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
+_BRIM = 44  # pixels around what is bridged in which its motion is sought
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
+
+Box = tuple[slice, slice]
 
 
 class Scene:
@@ -63,6 +67,7 @@ class Scene:
         self.known: Mask = ~holes
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
+        self.around = cache(lambda k: Around(self.known[k]))
         self.spatial = cache(self._spatial)
         self.deep = cache(self._deep)
         self.clear = cache(self._clear)
@@ -71,13 +76,14 @@ class Scene:
         self.filled = cache(self._filled)
         self.vectors = cache(self._vectors)
         self.flow = cache(self._flow)
+        self.rest = cache(self._rest)
 
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
         return self._mend(k, 1, SECOND)
 
     def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
-        return fill(self.frames[k], self.known[k])
+        return fill(self.frames[k], self.known[k], found=self.around(k).neighbours)
 
     def _alone(self, k: int) -> tuple[FloatArray, FloatArray]:
         """The fill and its sd from this frame alone; smooth in holes that nothing bridges."""
@@ -124,10 +130,12 @@ class Scene:
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
         for (before, after), part in sorted(groups.items()):
-            middle, spread = self._between(before, k, after)
             near = cv2.dilate(part.astype(np.uint8), np.ones((41, 41), np.uint8)) > 0
             near &= ~covered
-            pixels[near] = middle[near]
+            spread = np.zeros(deep.shape, np.float32)
+            for box in _boxes(near):
+                middle, spread[box] = self._between(before, k, after, box)
+                pixels[box] = np.where(near[box][..., None], middle, pixels[box])
             trust[near] = 1
             variance[near] = spread[near]
             covered |= part
@@ -138,11 +146,13 @@ class Scene:
         least *= _honesty((pixels - self.frames[k])[seen], variance[seen])
         return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered, least
 
-    def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
-        """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
+    def _between(self, before: int, k: int, after: int, box: Box) -> tuple[FloatArray, FloatArray]:
+        """A box of the moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
         moments = [j for j in (before - 1, before, after, after + 1) if 0 <= j < len(self.frames)]
         made = interpolate(
-            np.stack([self.spatial(j)[0] for j in moments]), np.array(moments, float), np.array([k], float)
+            np.stack([self.spatial(j)[0][box] for j in moments]),
+            np.array(moments, float),
+            np.array([k], float),
         )
         return made.frames[0], (made.sd[0] ** 2).mean(axis=2)
 
@@ -209,7 +219,9 @@ class Scene:
                 if far is not None:
                     guesses.append(far)
         spatial, sd = self.alone(k)
-        mean, variance = fuse(self.frames[k], self.known[k], guesses, spatial, sd, kriged=level > 0)
+        mean, variance = fuse(
+            self.frames[k], self.known[k], guesses, spatial, sd, self.around(k), kriged=level > 0
+        )
         # Deep holes have a variance of their own that says what is not seen inside.
         share = np.where(self.deep(k), np.float32(1), 1 + np.float32(_AMIDST[0]) * amidst)
         share = np.where(covered, np.float32(_BESIDE), share)
@@ -277,18 +289,25 @@ class Scene:
         ``voices`` (height, width) are those of the latter, which tells by itself where nothing stands still: what was
         just before differs there from what comes after.
         """
+        guesses = self.rest(k)
+        return [*guesses[:1], *(replace(guess, voices=voices) for guess in guesses[1:])]
+
+    def _rest(self, k: int) -> list[Guess]:
         first, last = max(0, k - STATIC), min(len(self.frames), k + STATIC + 1)
         if last - first < 2:
             return []
         shape = self.known.shape[1:]
-        rows, columns = (axis.ravel() for axis in np.indices(shape))
-        mean = np.empty((len(rows), self.frames.shape[3]), np.float32)
+        rows, columns = np.nonzero(self.around(k).wide)
+        at = np.empty((len(rows), self.frames.shape[3]), np.float32)
         count = np.empty(len(rows), np.int64)
         shown = np.stack([self._shown(k, j) for j in range(first, last)])
-        midmean(self.frames[first:last], shown, k - first, rows, columns, mean, count)
-        seen = (count > 0).reshape(shape)
+        midmean(self.frames[first:last], shown, k - first, rows, columns, at, count)
+        seen = np.zeros(shape, np.bool_)
+        seen[rows, columns] = count > 0
+        mean = np.zeros((*shape, self.frames.shape[3]), np.float32)
+        mean[rows, columns] = at
         usual = Guess(
-            pixels=mean.reshape(*shape, -1),
+            pixels=mean,
             trust=seen.astype(np.float32),
             variance=np.where(seen, np.float32(0), np.float32(1e4)),
             usual=4000.0,
@@ -305,7 +324,6 @@ class Scene:
             trust=((was.astype(np.float32) + will) / 2).astype(np.float32),
             variance=np.where(was | will, np.maximum(excess, 0), np.float32(1e4)).astype(np.float32),
             usual=4000.0,
-            voices=voices,
         )
         return [usual, near]
 
@@ -323,6 +341,21 @@ class Scene:
             return np.ones(self.known.shape[1:], np.bool_)
         box = np.ones((2 * BAND + 1,) * 2, np.uint8)
         return np.asarray(self.known[j] & (cv2.dilate(self.deep(j).astype(np.uint8), box) == 0))
+
+
+def _boxes(wanted: Mask) -> list[Box]:
+    """Boxes around what is wanted ``(height, width)``, with a margin to find motion by; a single one where that is less."""
+    height, width = wanted.shape
+    _, _, stats, _ = cv2.connectedComponentsWithStats(wanted.astype(np.uint8))
+    boxes = [
+        (
+            slice(max(0, y - _BRIM), min(height, y + h + _BRIM)),
+            slice(max(0, x - _BRIM), min(width, x + w + _BRIM)),
+        )
+        for x, y, w, h in stats[1:, :4].tolist()
+    ]
+    work = sum((rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in boxes)
+    return boxes if work < wanted.size else [(slice(0, height), slice(0, width))]
 
 
 def _nearest(frames: FloatArray, shown: Mask) -> tuple[FloatArray, Mask]:

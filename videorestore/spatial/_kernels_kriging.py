@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,36 +12,38 @@ from videorestore.compiled import kernel, parallel_kernel
 
 
 @kernel
-def solve_weights(cov: NDArray[np.float64], rhs: NDArray[np.float64], m: int) -> None:
-    """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part)."""
+def solve_weights(cov: NDArray[np.floating[Any]], rhs: NDArray[np.floating[Any]], m: int) -> None:
+    """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part).
+
+    The diagonal of the factor is kept as its reciprocal: a division takes as long as many products.
+    """
     for i in range(m):
         for j in range(i):
             total = cov[i, j]
             for k in range(j):
                 total -= cov[i, k] * cov[j, k]
-            cov[i, j] = total / cov[j, j]
+            cov[i, j] = total * cov[j, j]
         total = cov[i, i]
         for k in range(i):
             total -= cov[i, k] * cov[i, k]
-        cov[i, i] = np.sqrt(max(total, 1e-9))
+        cov[i, i] = 1.0 / np.sqrt(max(total, 1e-9))
     for i in range(m):
         total = rhs[i]
         for k in range(i):
             total -= cov[i, k] * rhs[k]
-        rhs[i] = total / cov[i, i]
+        rhs[i] = total * cov[i, i]
     for step in range(m):
         i = m - 1 - step
         total = rhs[i]
         for k in range(i + 1, m):
             total -= cov[k, i] * rhs[k]
-        rhs[i] = total / cov[i, i]
+        rhs[i] = total * cov[i, i]
 
 
-@parallel_kernel(lambda values, known, rows, *_: rows.shape[0], grain=16)
-def krige_pixels(
+@parallel_kernel(lambda known, rows, *_: rows.shape[0], grain=16)
+def krige_weights(
     start: int,
     stop: int,
-    values: FloatArray,
     known: Mask,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
@@ -47,22 +51,26 @@ def krige_pixels(
     table: NDArray[np.float64],
     gap: FloatArray,
     nugget: float,
-    most: int,
-    mean: FloatArray,
+    places: NDArray[np.int32],
+    weights: FloatArray,
     variance: FloatArray,
 ) -> None:
     """Simple kriging at the listed pixels from the nearest known ones.
 
-    values (h, w, c), known (h, w), rows and columns (m,), offsets (k, 2) by distance, table: covariance by
-    |dy|, |dx| (at least twice the radius wide), gap (h, w): what is nearer is left out.
-    mean (m, c) and variance (m,) are written.
+    known (h, w), rows and columns (m,), offsets (k, 2) by distance, table: covariance by |dy|, |dx| (at least twice the
+    radius wide), gap (h, w): what is nearer is left out. Written are places (m, most) of the neighbours, row * w + column,
+    their weights (m, most), zero where there are fewer, and variance (m,).
     """
-    height, width, channels = values.shape
+    height, width = known.shape
+    most = places.shape[1]
+    near_y = np.empty(most, np.int64)
+    near_x = np.empty(most, np.int64)
+    cov = np.empty((most, most), np.float64)
+    weight = np.empty(most, np.float64)
+    own = np.empty(most, np.float64)
     for p in range(start, stop):
         y = rows[p]
         x = columns[p]
-        near_y = np.empty(most, np.int64)
-        near_x = np.empty(most, np.int64)
         count = 0
         nearest = gap[y, x] * gap[y, x]
         for k in range(offsets.shape[0]):
@@ -77,20 +85,41 @@ def krige_pixels(
             count += 1
             if count == most:
                 break
-        cov = np.empty((most, most), np.float64)
-        weight = np.empty(most, np.float64)
         for i in range(count):
             for j in range(i):
                 cov[i, j] = table[abs(near_y[i] - near_y[j]), abs(near_x[i] - near_x[j])]
             cov[i, i] = table[0, 0] + nugget
-            weight[i] = table[abs(near_y[i] - y), abs(near_x[i] - x)]
+            own[i] = table[abs(near_y[i] - y), abs(near_x[i] - x)]
+            weight[i] = own[i]
         solve_weights(cov, weight, count)
         left = table[0, 0]
-        for i in range(count):
-            left -= weight[i] * table[abs(near_y[i] - y), abs(near_x[i] - x)]
+        for i in range(most):
+            if i < count:
+                left -= weight[i] * own[i]
+                places[p, i] = near_y[i] * width + near_x[i]
+                weights[p, i] = weight[i]
+            else:
+                places[p, i] = 0
+                weights[p, i] = 0.0
         variance[p] = max(left, 0.0)
+
+
+@parallel_kernel(lambda values, places, *_: places.shape[0], grain=256)
+def weighted_sums(
+    start: int,
+    stop: int,
+    values: FloatArray,
+    places: NDArray[np.int32],
+    weights: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Sums (m, c), which are written, of the values (h * w, c) at places (m, k) by their weights (m, k)."""
+    channels = values.shape[1]
+    for p in range(start, stop):
         for c in range(channels):
-            total = 0.0
-            for i in range(count):
-                total += weight[i] * values[near_y[i], near_x[i], c]
-            mean[p, c] = total
+            sums[p, c] = 0.0
+        for i in range(places.shape[1]):
+            weight = weights[p, i]
+            if weight != 0.0:
+                for c in range(channels):
+                    sums[p, c] += weight * values[places[p, i], c]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.errors import InputError
-from videorestore.spatial._kernels_kriging import krige_pixels
+from videorestore.spatial._kernels_kriging import krige_weights, weighted_sums
 from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
 
 SMOOTHING = 3.0
@@ -21,77 +22,80 @@ def matern(distance: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     return correlation
 
 
-def krige(
-    values: FloatArray,
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """The nearest known pixels of some targets, and what each of them counts for there, whatever field is kriged.
+
+    Attributes
+    ----------
+    targets : (h, w) bool
+    places : (m, k) int32
+        Of the neighbours of the m targets, row by row: row * width + column.
+    weights : (m, k) float32
+    variance : (m,) float32
+        That is left, in units of the field's own: 1 where nothing is near.
+    """
+
+    targets: Mask
+    places: NDArray[np.int32]
+    weights: FloatArray
+    variance: FloatArray
+
+    def means(self, field: FloatArray) -> FloatArray:
+        """Posterior means ``(m, c)`` of a field ``(h, w, c)`` with mean zero; what is unknown is not read."""
+        sums = np.empty((len(self.places), field.shape[2]), np.float32)
+        flat = np.ascontiguousarray(field, np.float32).reshape(-1, field.shape[2])
+        weighted_sums(flat, self.places, self.weights, sums)
+        return sums
+
+    def put(self, image: FloatArray, field: FloatArray) -> FloatArray:
+        """The image ``(h, w, c)``, in place, with the means of the field added at the targets."""
+        image[self.targets] += self.means(field)
+        return image
+
+
+def neighbours_of(
     known: Mask,
+    targets: Mask,
+    gap: FloatArray | None = None,
     *,
-    targets: Mask | None = None,
     length: float = 3.0,
     nugget: float = 0.01,
     neighbours: int = 16,
     radius: int = 5,
-    gap: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Posterior of a field with mean zero and Matern-3/2 covariance from its nearest known pixels.
+) -> Neighbours:
+    """The nearest known pixels of targets ``(h, w)`` in a field with mean zero and Matern-3/2 covariance.
 
     Parameters
     ----------
-    values : ndarray, shape (height, width) or (height, width, channels)
-        Residuals about a mean that the caller has taken away. Unknown ones are never read and may be NaN.
-    known : ndarray of bool, shape (height, width)
-    targets : ndarray of bool, shape (height, width), optional
-        Where to predict; by default the unknown pixels.
+    known, targets : ndarray of bool, shape (height, width)
+    gap : ndarray, shape (height, width), optional
+        Known pixels nearer to a target than its gap are left out, as if a hole of that size were there.
+        A known target is then predicted from the others only.
     length, nugget : float
         Length scale in pixels, and variance of the noise of a known pixel in units of the field's variance.
     neighbours, radius : int
         At most so many known pixels, the nearest first, no farther than the radius.
-    gap : ndarray, shape (height, width), optional
-        Known pixels nearer to a target than its gap are left out, as if a hole of that size were there.
-        A known target is then predicted from the others only.
-
-    Returns
-    -------
-    mean : ndarray, shape of values
-        At the targets the prediction (zero where nothing is near); elsewhere the values, zero where unknown.
-    sd : ndarray, shape (height, width)
-        Posterior standard deviation in units of the field's own: 1 where nothing is near, 0 off the targets.
     """
-    if values.ndim not in (2, 3) or known.shape != values.shape[:2]:
-        raise InputError(
-            f"known must have the height and width of the values {values.shape}, got {known.shape}; "
-            "crop them alike."
-        )
-    if length <= 0 or nugget < 0 or neighbours < 1 or radius < 1:
-        raise InputError(
-            f"length must be positive, nugget >= 0, neighbours and radius >= 1, got {length}, {nugget}, "
-            f"{neighbours}, {radius}; change them."
-        )
-    known = np.asarray(known, np.bool_)
-    wanted = ~known if targets is None else np.asarray(targets, np.bool_)
-    field = np.asarray(values, np.float32).reshape(*known.shape, -1)
-    mean = np.where(known[..., None], field, np.float32(0))
-    sd = np.zeros(known.shape, np.float32)
-    rows, columns = np.nonzero(wanted)
-    if len(rows):
-        offsets, table = _geometry(length, radius)
-        spare = np.zeros(known.shape, np.float32) if gap is None else np.asarray(gap, np.float32)
-        if gap is not None:
-            # A target's own value is never its neighbour when something is left out.
-            offsets = offsets[1:]
-        at = np.empty((len(rows), field.shape[2]), np.float32)
-        variance = np.empty(len(rows), np.float32)
-        krige_pixels(
-            np.ascontiguousarray(field), np.ascontiguousarray(known), rows, columns, offsets, table, spare,
-            float(nugget), min(int(neighbours), len(offsets)), at, variance,
-        )  # fmt: skip
-        mean[rows, columns] = at
-        sd[rows, columns] = np.sqrt(variance)
-    return mean.reshape(values.shape), sd
+    rows, columns = np.nonzero(targets)
+    offsets, table = _geometry(length, radius)
+    if gap is None:
+        gap = np.zeros(known.shape, np.float32)
+    else:
+        # A target's own value is never its neighbour when something is left out.
+        offsets = offsets[1:]
+    most = min(int(neighbours), len(offsets))
+    places = np.empty((len(rows), most), np.int32)
+    weights = np.empty((len(rows), most), np.float32)
+    variance = np.empty(len(rows), np.float32)
+    krige_weights(
+        np.ascontiguousarray(known), rows, columns, offsets, table, np.asarray(gap, np.float32), float(nugget),
+        places, weights, variance,
+    )  # fmt: skip
+    return Neighbours(targets, places, weights, variance)
 
 
-def fill(
-    image: FloatArray, known: Mask, *, targets: Mask | None = None, neighbours: int = 16, radius: int = 5
-) -> tuple[FloatArray, FloatArray]:
+def fill(image: FloatArray, known: Mask, *, found: Neighbours | None = None) -> tuple[FloatArray, FloatArray]:
     """Spatial fill: membrane, normalised Gaussian mean, and local kriging of the rest.
 
     Parameters
@@ -99,10 +103,8 @@ def fill(
     image : ndarray, shape (height, width, channels)
         Unknown pixels are never read and may be NaN.
     known : ndarray of bool, shape (height, width)
-    targets : ndarray of bool, shape (height, width), optional
-        Where kriging is wanted, by default the unknown pixels; other unknown pixels get the smooth part only.
-    neighbours, radius : int
-        As in `krige`.
+    found : Neighbours, optional
+        Of the unknown pixels, and maybe of others.
 
     Returns
     -------
@@ -115,6 +117,8 @@ def fill(
     image = np.asarray(image, np.float32)
     if known.all():
         return image.copy(), np.zeros_like(image)
+    if found is None:
+        found = neighbours_of(known, ~known)
     trust = known.astype(np.float32)
     membrane = push_pull(image, trust)
     smooth = gaussian_mean(image, trust, SMOOTHING, fallback=membrane)
@@ -122,15 +126,14 @@ def fill(
     # The field's variance is that of the known residuals around; far from all of them, that of the picture.
     overall = _variance(rest, known) + np.float32(1.0)
     local = gaussian_mean(rest * rest, trust, 2 * SMOOTHING, fallback=overall)
-    if targets is None:
-        targets = ~known
-    detail, share = krige(rest, known, targets=targets & ~known, neighbours=neighbours, radius=radius)
-    filled = np.where(known[..., None], image, smooth + detail)
+    share = np.zeros(known.shape, np.float32)
+    share[found.targets] = found.variance
+    filled = np.where(known[..., None], image, found.put(smooth, rest))
     # Outside the window the membrane itself drifts: its error grows with the distance to what is known. Neighbours
     # tell about that, too, so that it counts no more than the field does between known pixels.
     cover = np.clip(blur(trust, 2 * SMOOTHING), 0, 1)[..., None]
     spread = _variance(image, known) * (1 - cover) ** 2
-    variance = (local + np.float32(0.5) * spread) * (share * share)[..., None]
+    variance = (local + np.float32(0.5) * spread) * share[..., None]
     sd = np.where(known[..., None], np.float32(0), np.sqrt(variance))
     return filled.astype(np.float32), sd.astype(np.float32)
 
