@@ -155,7 +155,7 @@ class Marginal:
         variance = np.stack([np.square(self.loading @ one).sum(axis=1) for one in root])
         if self.rest is not None:
             phi = self.features(at)
-            mean += phi @ self.rest.weights
+            mean += self.rest.mean(phi)
             variance += self.rest.variance(phi)
         return mean, np.sqrt(variance)
 
