@@ -343,14 +343,19 @@ def test_there_is_no_cliff_between_few_and_many_dimensions():
         assert sd.shape == y.shape and 0.85 < model.noise_var_.mean() / 0.15**2 < 1.15
 
 
-def test_sharp_positions_and_unequal_noise_of_many_dimensions_are_left_to_the_mode():
+def test_sharp_positions_are_left_to_the_mode_and_unequal_noise_of_many_dimensions_is_learnt():
     rng = np.random.default_rng(2)
     u = np.sort(rng.uniform(size=60))
     winding = np.sin(2 * np.pi * np.outer(u, rng.uniform(0.5, 2, 40)) + rng.uniform(0, 6, 40))
     assert refine(winding + 0.1 * rng.normal(size=winding.shape), ranks(u), Request(starts=False)) is None
     u, clean, _ = helix(40)
     sd = rng.choice([0.05, 0.4], 40)
-    assert refine(clean + sd * rng.normal(size=clean.shape), ranks(u), Request(starts=False)) is None
+    found = refine(clean + sd * rng.normal(size=clean.shape), ranks(u), Request(starts=False))
+    assert found is not None
+    assert (found.noise_var / sd**2).min() > 0.6 and (found.noise_var / sd**2).max() < 1.6
+    mean, spread = found.predict(found.x)
+    assert np.square(mean - clean)[:, sd > 0.1].mean() < 0.25 * 0.4**2
+    assert spread[:, sd > 0.1].mean() > 2 * spread[:, sd < 0.1].mean()
 
 
 def test_a_crowd_in_the_middle_is_recognised_and_the_ends_are_reached():

@@ -112,6 +112,11 @@ class ElectroGP(Placing):
     width; points that lie evenly, or crowd in the middle. Points thrown independently along an open curve refute an even
     spacing: there the evidence takes 0, and the fit is that of ``r=0``.
 
+    A hole comes back with its width as long as frames on both sides of it go together. Across 45 to 70 degrees of a turning
+    texture they do not any more: holes of 8 frames then come back at 0.64 to 0.9 of their width. A clean
+    texture has a correlation with a longer tail than ``se``, which the score of single frames may prefer:
+    ``kernel="matern52"`` keeps the width there (0.97 to 1.11 where ``se`` has 0.71 to 0.9).
+
     Missing values (NaN) in ``fit``: up to 8 different patterns of missing frames among the pixels enter
     the likelihood exactly, each on the frames in which it is seen. Beyond, an EM step fills what is
     missing with its conditional mean and adds the conditional covariance, before each round of grouping.

@@ -17,6 +17,8 @@ MOST_AXES = 16
 """Axes kept at most; data that need more have positions so sharp that their mode serves."""
 NOISIER = 2.0
 """Times the noise variance at the mode that noise may have: positions at their mode soak some of it up."""
+UNEQUAL = 0.3
+"""Variance of the log noise variance between many dimensions from which each is divided by its own."""
 EDGE = 1.05
 """Times the largest variance that noise alone would give an axis (Marchenko and Pastur), above which one is kept."""
 
@@ -35,6 +37,8 @@ class Frame:
     seen : ndarray (n, d)
     turned : bool
         The axes are principal ones, of which the smallest may be left out.
+    scale : ndarray (d,)
+        What each dimension was divided by, so that all have about one noise.
     """
 
     mean: Array
@@ -42,6 +46,7 @@ class Frame:
     points: Array
     seen: Array
     turned: bool
+    scale: Array
 
     def data(self, *, tied: bool, floor: float, noise_var: float | None) -> Data:
         """The points in the axes."""
@@ -75,6 +80,17 @@ class Frame:
         return replace(self, axes=np.eye(self.points.shape[1]), turned=False)
 
 
+def evened(frame: Frame, noise_var: Array) -> Frame | None:
+    """Each dimension divided once more by the sd of its own noise, where they differ; None where they do not."""
+    logs = np.log(np.maximum(noise_var, 1e-6 * noise_var.mean() + 1e-300))
+    if logs.var() - 2.0 / len(frame.points) <= UNEQUAL:
+        return None
+    sd = np.exp(0.5 * (logs - logs.mean()))
+    return replace(
+        frame, points=frame.points / sd, scale=frame.scale * sd, axes=np.eye(sd.size), turned=False
+    )
+
+
 def centred(y: Array) -> Frame:
     """Points (n, d), NaN = missing, in the dimensions as they are."""
     seen = ~np.isnan(y)
@@ -85,6 +101,7 @@ def centred(y: Array) -> Frame:
         points=np.where(seen, y - mean, 0.0),
         seen=seen.astype(np.float64),
         turned=False,
+        scale=np.ones(y.shape[1]),
     )
 
 

@@ -22,8 +22,9 @@ What is approximated:
 - With one noise variance for all dimensions, the data are turned to their principal axes, so that each direction
   has its own signal variance and a direction in which the curve is straight stays flat. Of many dimensions only the
   axes that rise above the noise are kept for the search; what the curve has in the others together is added in the
-  end. Where positions are sharper than their
-  spacing the mode serves. Few dimensions may have a noise variance each (not turned), where the evidence asks for it.
+  end, and there one signal variance for all directions, which no rotation changes, wins unless one for each axis pays
+  for the directions that were learnt. Where positions are sharper than their spacing the mode serves. Few dimensions
+  may have a noise variance each (not turned), where the evidence asks for it; many are divided by theirs first.
 - Noise may follow Student's law: then each point has its own precision, integrated out in the same way.
 """
 
@@ -155,7 +156,7 @@ class Marginal:
         variance = np.stack([np.square(self.loading @ one).sum(axis=1) for one in root])
         if self.rest is not None:
             phi = self.features(at)
-            mean += phi @ self.rest.weights
+            mean += self.rest.mean(phi)
             variance += self.rest.variance(phi)
         return mean, np.sqrt(variance)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
-from videorestore.model.integrated.axes import Frame, centred, turned
+from videorestore.model.integrated.axes import Frame, centred, evened, turned
 from videorestore.model.integrated.basis import Basis, make_basis, to_s
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.starts import differs, distances, relinked, starting_orders
@@ -38,11 +38,11 @@ wrongly the curve has to bend with the chance of the points."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's noise."""
 OWN_DIMENSIONS = 20
-"""Dimensions up to which each may have its own noise; where more have, the mode serves, with pixels in groups."""
-UNEQUAL = 0.3
-"""Variance of the log noise variance between many dimensions from which they do not have about one noise."""
-SHARP = 4.5
-"""Cells for each point from which positions of many dimensions are sharp: their sd is then 0.55 of the spacing."""
+"""Dimensions up to which each may have its own noise by evidence; beyond, each is divided by its own where they differ."""
+WHITENINGS = 2
+"""Times that the noise of many dimensions is looked at: positions are better the second time."""
+SHARP = 9.0
+"""Cells for each point from which positions of many dimensions are sharp: their sd is then 0.28 of the spacing."""
 ALIKE = 3.0
 """Nats within which two curves explain the data about as well."""
 BENT = 2.0
@@ -121,8 +121,13 @@ def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Reques
     if not np.square(frame.points).sum() > 0:
         return None
     whole = bool(frame.seen.all())
+    many = whole and y.shape[1] > OWN_DIMENSIONS and noise == "auto" and request.noise_var is None
+    if many:
+        # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
+        z = frame.points[np.argsort(given, kind="stable")]
+        frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
     if whole and noise != "dimension" and y.shape[1] > 1:
-        frame = turned(frame, request.level)
+        frame = turned(frame, np.inf if np.ptp(frame.scale) > 0 else request.level)
     elif y.shape[1] > OWN_DIMENSIONS:
         frame = None
     if frame is None:
@@ -137,8 +142,12 @@ def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Reques
     data = frame.data(tied=noise != "dimension", floor=request.noise_floor, noise_var=request.noise_var)
     freedom = FREEDOM if noise == "student" else None
     best, ambiguous = _search(data, make_basis(size=COARSE, **layout), given, request.starts, freedom)
+    if many:
+        frame, best = _whitened(frame, best, request)
+        if frame is None:
+            return None
     cells = _cells(best)
-    if freedom is None and _mode_serves(best, frame, cells):
+    if freedom is None and (cells > 2 * FINE or (y.shape[1] > OWN_DIMENSIONS and cells > SHARP * n)):
         return None
     layout["size"] = min(cells, FINE)
     if not isinstance(r, str):
@@ -239,11 +248,9 @@ def _learn_r(best: State) -> State:
 def _noise_of_dimensions(best: State, frame: Frame, request: Request) -> tuple[State, Frame]:
     """One noise variance for each dimension, where that explains the data decisively better."""
     d = frame.points.shape[1]
-    if request.noise != "auto" or d < 2 or not best.data.tied:
+    if request.noise != "auto" or not 2 <= d <= OWN_DIMENSIONS or not best.data.tied:
         return best, frame
     options: dict[str, Any] = {"floor": request.noise_floor, "noise_var": request.noise_var}
-    if d > OWN_DIMENSIONS:
-        return best, frame
     # Each variance more must earn its keep.
     own, price = frame.untied(), 3.0 + 2.0 * (d - 1)
     data = own.data(tied=False, **options)
@@ -253,17 +260,20 @@ def _noise_of_dimensions(best: State, frame: Frame, request: Request) -> tuple[S
     return (_run(other, 20), own) if other.evidence > best.evidence + price else (best, frame)
 
 
-def _mode_serves(best: State, frame: Frame, cells: int) -> bool:
-    """Positions are sharp; or, of many dimensions, sharper than their spacing, or noise differs between them."""
-    n, d = frame.points.shape
-    if cells > 2 * FINE:
-        return True
-    if d <= OWN_DIMENSIONS:
-        return False
-    path = best.basis.phi[:, best.curve.keep] @ best.curve.mean
-    error = frame.points - (best.q @ path) @ frame.axes.T
-    logs = np.log(np.maximum(np.square(error).mean(axis=0), 1e-300))
-    return bool(cells > SHARP * n or logs.var() - 2.0 / n > UNEQUAL)
+def _whitened(frame: Frame, best: State, request: Request) -> tuple[Frame | None, State]:
+    """Where many dimensions differ in their noise still, each divided by its own, and the search gone on from there."""
+    for _ in range(WHITENINGS):
+        path = best.basis.phi[:, best.curve.keep] @ best.curve.mean
+        other = evened(frame, np.square(frame.points - (best.q @ path) @ frame.axes.T).mean(axis=0))
+        if other is None:
+            break
+        made = turned(other, np.inf)
+        if made is None:
+            return None, best
+        frame = made
+        data = frame.data(tied=True, floor=request.noise_floor, noise_var=None)
+        best = _run(_begin(data, best.basis, best.q, best.start), 25)
+    return frame, best
 
 
 def _crowded(state: State, layout: dict[str, Any]) -> State:
@@ -316,7 +326,7 @@ def _search(
     if others and not basis.periodic:
         best = _mended(best)
     # Among the rivals is the point: whether noise alone would do.
-    rivals = [state for state in tried + longer if state.evidence > best.evidence - ALIKE]
+    rivals = (state for state in tried + longer if state.evidence > best.evidence - ALIKE)
     return best, any(_apart(best, state) > 1.0 for state in rivals)
 
 

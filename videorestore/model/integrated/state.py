@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 
 from videorestore.model.integrated.axes import Frame
 from videorestore.model.integrated.basis import Basis, to_x
-from videorestore.model.integrated.hyper import integrated, remainder
+from videorestore.model.integrated.hyper import LEAST_PRECISION, integrated
 from videorestore.model.integrated.marginal import Marginal
 from videorestore.model.integrated.steps import Curve, Data
 
 Array = NDArray[np.float64]
 
-LEAST_PRECISION = 0.2
-"""Smallest share of a direction's mean-field precision that Louis' correction may leave."""
 POINT = 1.0
 """Sd of the noise, per root of the kept axes, below which the extent of a curve is that of a point."""
 
@@ -71,8 +69,9 @@ def modes(q: Array, s: Array, periodic: bool) -> Array:
 
 def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
     """The posterior at the end of a search, in the dimensions of the data."""
-    loading = frame.axes
-    state = replace(state, curve=integrated(state.data, state.basis, state.q, state.curve))
+    loading = frame.scale[:, None] * frame.axes
+    made, rest = integrated(state.data, state.basis, state.q, state.curve, frame.points, frame.axes)
+    state = replace(state, curve=made)
     basis, curve, q = state.basis, state.curve, state.q
     x = to_x(modes(q, basis.s, basis.periodic), basis.crowded)
     at = to_x(basis.s, basis.crowded)
@@ -88,7 +87,7 @@ def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
         weights=curve.mean,
         root=louis_root(state),
         loading=loading,
-        rest=remainder(state.data, basis, q, curve, frame.points, loading),
+        rest=rest if rest is None else replace(rest, scale=frame.scale),
         omega=basis.omega[curve.keep],
         curve=curve,
         data=state.data,
@@ -98,7 +97,7 @@ def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
         r=basis.r,
         alpha=curve.alpha,
         phi=np.square(loading) @ curve.phi,
-        noise_var=np.full(loading.shape[0], noise[0]) if state.data.tied else noise,
+        noise_var=(noise[0] if state.data.tied else noise) * np.square(frame.scale),
         evidence=state.evidence,
         start=state.start,
         n_iter=state.n_iter,
