@@ -47,11 +47,8 @@ _AMIDST = 0.6, 2.0  # what missing neighbours add to the variance; sigma in pixe
 _HIDDEN = 4.0, 0.2  # slope, and what missing neighbours must exceed known ones by before a motion is doubted
 _APART = 1.0, 5.0  # sigma in pixels of what counts as one place, and of what is around it
 _TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
-_BRIM = 44  # pixels around what is bridged in which its motion is sought
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
-
-Box = tuple[slice, slice]
 
 
 class Scene:
@@ -130,12 +127,10 @@ class Scene:
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
         for (before, after), part in sorted(groups.items()):
+            middle, spread = self._between(before, k, after)
             near = cv2.dilate(part.astype(np.uint8), np.ones((41, 41), np.uint8)) > 0
             near &= ~covered
-            spread = np.zeros(deep.shape, np.float32)
-            for box in _boxes(near):
-                middle, spread[box] = self._between(before, k, after, box)
-                pixels[box] = np.where(near[box][..., None], middle, pixels[box])
+            pixels[near] = middle[near]
             trust[near] = 1
             variance[near] = spread[near]
             covered |= part
@@ -146,13 +141,11 @@ class Scene:
         least *= _honesty((pixels - self.frames[k])[seen], variance[seen])
         return Guess(pixels=pixels, trust=trust, variance=variance, usual=50.0), covered, least
 
-    def _between(self, before: int, k: int, after: int, box: Box) -> tuple[FloatArray, FloatArray]:
-        """A box of the moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
+    def _between(self, before: int, k: int, after: int) -> tuple[FloatArray, FloatArray]:
+        """The moment k between two frames, and the variance ``(height, width)`` of what is made up there."""
         moments = [j for j in (before - 1, before, after, after + 1) if 0 <= j < len(self.frames)]
         made = interpolate(
-            np.stack([self.spatial(j)[0][box] for j in moments]),
-            np.array(moments, float),
-            np.array([k], float),
+            np.stack([self.spatial(j)[0] for j in moments]), np.array(moments, float), np.array([k], float)
         )
         return made.frames[0], (made.sd[0] ** 2).mean(axis=2)
 
@@ -341,21 +334,6 @@ class Scene:
             return np.ones(self.known.shape[1:], np.bool_)
         box = np.ones((2 * BAND + 1,) * 2, np.uint8)
         return np.asarray(self.known[j] & (cv2.dilate(self.deep(j).astype(np.uint8), box) == 0))
-
-
-def _boxes(wanted: Mask) -> list[Box]:
-    """Boxes around what is wanted ``(height, width)``, with a margin to find motion by; a single one where that is less."""
-    height, width = wanted.shape
-    _, _, stats, _ = cv2.connectedComponentsWithStats(wanted.astype(np.uint8))
-    boxes = [
-        (
-            slice(max(0, y - _BRIM), min(height, y + h + _BRIM)),
-            slice(max(0, x - _BRIM), min(width, x + w + _BRIM)),
-        )
-        for x, y, w, h in stats[1:, :4].tolist()
-    ]
-    work = sum((rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in boxes)
-    return boxes if work < wanted.size else [(slice(0, height), slice(0, width))]
 
 
 def _nearest(frames: FloatArray, shown: Mask) -> tuple[FloatArray, Mask]:
