@@ -127,10 +127,7 @@ def choose(
     # Where noise is removed, hidden frames would favour whoever smooths more.
     asked = [k for k in tested if job != "denoise" or noises[k].sd <= 0]
     noisy = [] if fixed else [k for k in tested if k not in asked]
-    known = [k for k in noisy if hears_motion_alone(noises[k])]
-    tried = [k for k in noisy if k not in known]
-    trials, says = _tried(source, found, options, good, asked, tried, noises, progress)
-    says |= {k: Say() for k in known}
+    trials, says = _tried(source, found, options, good, asked, noisy, noises, progress)
     worth = WORTH_BETWEEN if between else WORTH
     picks = {k: fixed or t.model(worth) for k, t in trials.items()} | {
         k: say.model for k, say in says.items()
@@ -165,6 +162,8 @@ def _tried(
     progress: Progress,
 ) -> tuple[dict[int, Trial], dict[int, Say]]:
     """Shots ``asked`` on hidden frames, ``noisy`` ones on their noise; all at once where others help."""
+    known = {k: Say() for k in noisy if hears_motion_alone(noises[k])}
+    noisy = [k for k in noisy if k not in known]
 
     def experiments() -> Iterator[tuple[Any, ...]]:
         for step, k in enumerate(asked):
@@ -181,7 +180,7 @@ def _tried(
             yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
 
     results = list(shared_out(_called, experiments()))
-    return dict(zip(asked, results)), dict(zip(noisy, results[len(asked) :]))
+    return dict(zip(asked, results)), known | dict(zip(noisy, results[len(asked) :]))
 
 
 def _tested(lengths: list[int], most: int) -> list[int]:

@@ -7,6 +7,7 @@ that width get the same in parts. Each has a plain twin, which runs where nothin
 
 from __future__ import annotations
 
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import numba
@@ -28,22 +29,6 @@ PATCH = 8
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 _FUSED = ("contract",)
-
-
-def _multiply_add(
-    out: Floats, i: int, j: int, a: Floats, ka: int, ja: int, b: Floats, kb: int, jb: int, count: int,
-    factor: Any, keep: Any,
-) -> None:  # fmt: skip
-    left, right = a[ka : ka + count, ja : ja + ROWS], b[kb : kb + count, jb : jb + LANES]
-    target = out[i : i + ROWS, j : j + LANES]
-    sums = factor * (left.T @ right)
-    target[:] = keep * target + sums if keep else sums
-
-
-def _squared_distances(plane: Floats, y: int, x: int, patch: Floats, out: Floats, at: int) -> None:
-    for lane in range(LANES):
-        there = plane[y : y + PATCH, x + lane : x + lane + PATCH]
-        out[at + lane] = np.sum(np.square(there - patch[:, :PATCH]))
 
 
 def _at(context: Any, builder: Any, kind: Any, array: Any, *index: Any) -> Any:
@@ -75,9 +60,9 @@ def _plus_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
     return builder.fadd(total, builder.fmul(a, b, flags=_FUSED), flags=_FUSED)
 
 
-def _emit_multiply_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _emit_multiply_add(context: Any, builder: Any, call: Any, args: Any) -> Any:
     out, i, j, a, ka, ja, b, kb, jb, count, factor, keep = args
-    kinds, integer = signature.args, count.type
+    kinds, integer = call.args, count.type
     zero = ir.Constant(_VECTOR, [0.0] * LANES)
     # Two sums for each row, in turns: an addition waits for the one before it.
     sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(ROWS)] for _ in range(2)]
@@ -106,9 +91,9 @@ def _emit_multiply_add(context: Any, builder: Any, signature: Any, args: Any) ->
     return context.get_dummy_value()
 
 
-def _emit_squared_distances(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _emit_squared_distances(context: Any, builder: Any, call: Any, args: Any) -> Any:
     plane, y, x, patch, out, at = args
-    kinds, integer = signature.args, y.type
+    kinds, integer = call.args, y.type
     sums = [ir.Constant(_VECTOR, [0.0] * LANES)] * 4
     for r in range(PATCH):
         row = _at(context, builder, kinds[0], plane, builder.add(y, ir.Constant(integer, r)), x)
@@ -123,32 +108,49 @@ def _emit_squared_distances(context: Any, builder: Any, signature: Any, args: An
     return context.get_dummy_value()
 
 
-def _type_multiply_add(
-    context: Any, out: Any, i: Any, j: Any, a: Any, ka: Any, ja: Any, b: Any, kb: Any, jb: Any, count: Any,
-    factor: Any, keep: Any,
-) -> Any:  # fmt: skip
-    n, f = types.intp, types.float32
-    return types.void(out, n, n, a, n, n, b, n, n, n, f, f), _emit_multiply_add
+def _kernel(emit: Any) -> Any:
+    """Compile calls of a function to what ``emit`` writes; without compilation it is called as it stands."""
+
+    def compiled(plain: Any) -> Any:
+        if numba.config.DISABLE_JIT:
+            return plain
+        exact = {"int": types.intp, "float": types.float32}
+        called = list(signature(plain).parameters.values())
+        wanted = [exact.get(parameter.annotation) for parameter in called]
+
+        def typed(context: Any, *given: Any) -> Any:
+            return types.void(*(known or kind for known, kind in zip(wanted, given))), emit
+
+        # Numba asks how many arguments there are.
+        first = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD)
+        typed.__signature__ = Signature([first, *called])  # type: ignore[attr-defined]
+        return intrinsic(typed)
+
+    return compiled
 
 
-def _type_squared_distances(context: Any, plane: Any, y: Any, x: Any, patch: Any, out: Any, at: Any) -> Any:
-    n = types.intp
-    return types.void(plane, n, n, patch, out, n), _emit_squared_distances
+@_kernel(_emit_multiply_add)
+def multiply_add(
+    out: Floats, i: int, j: int, a: Floats, ka: int, ja: int, b: Floats, kb: int, jb: int, count: int,
+    factor: float, keep: float,
+) -> None:  # fmt: skip
+    """``out[i + p, j + l] = keep out[i + p, j + l] + factor sum_k a[ka + k, ja + p] b[kb + k, jb + l]``.
+
+    For ``p < ROWS``, ``l < LANES``; ``count``, the number of k, is a multiple of 4. ``b`` may be where ``out`` is. Where
+    ``keep`` is 0, what ``out`` was does not matter.
+    """
+    left, right = a[ka : ka + count, ja : ja + ROWS], b[kb : kb + count, jb : jb + LANES]
+    target = out[i : i + ROWS, j : j + LANES]
+    sums = factor * (left.T @ right)
+    target[:] = keep * target + sums if keep else sums
 
 
-def _compiled(typed: Any, plain: Any) -> Any:
-    return plain if numba.config.DISABLE_JIT else intrinsic(typed)
+@_kernel(_emit_squared_distances)
+def squared_distances(plane: Floats, y: int, x: int, patch: Floats, out: Floats, at: int) -> None:
+    """``out[at + l]`` = squared distance of the patch to that of the plane at ``(y, x + l)``, for ``l < LANES``.
 
-
-multiply_add = _compiled(_type_multiply_add, _multiply_add)
-"""``out[i + p, j + l] = keep out[i + p, j + l] + factor sum_k a[ka + k, ja + p] b[kb + k, jb + l]``.
-
-For ``p < ROWS``, ``l < LANES``; ``count``, the number of k, is a multiple of 4. ``b`` may be where ``out`` is. Where ``keep`` is 0,
-what ``out`` was does not matter.
-"""
-
-squared_distances = _compiled(_type_squared_distances, _squared_distances)
-"""``out[at + l]`` = squared distance of the patch to that of the plane at ``(y, x + l)``, for ``l < LANES``.
-
-The plane is read up to column ``x + LANES + PATCH - 2``.
-"""
+    The plane is read up to column ``x + LANES + PATCH - 2``.
+    """
+    for lane in range(LANES):
+        there = plane[y : y + PATCH, x + lane : x + lane + PATCH]
+        out[at + lane] = np.sum(np.square(there - patch[:, :PATCH]))
