@@ -182,8 +182,7 @@ def join_segments(
     *,
     others: Others | None = None,
     folder: str | None = None,
-    copied: str | None = None,
-    groups: Groups | None = None,
+    copied: str | Groups | None = None,
     before: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join segments into OUTPUT without encoding again, verify it, give it its name.
@@ -199,10 +198,8 @@ def join_segments(
         What is copied beside the pictures; nothing by default.
     folder : str, optional
         A folder of ours beside ``output`` to write in; one is made and removed without it.
-    copied : str, optional
-        A file that holds all that the segments do, which becomes OUTPUT as it is instead.
-    groups : Groups, optional
-        What of the source is copied where its groups of pictures can be.
+    copied : str or Groups, optional
+        A file that becomes OUTPUT as it is instead, or what of the source is copied where its groups can be.
     before : callable
         Called when all is read and written, before OUTPUT gets its name: what it raises ends the work.
 
@@ -213,15 +210,7 @@ def join_segments(
     if folder is None:
         with part_folder(output) as own:
             return join_segments(
-                segments,
-                output,
-                shape,
-                options,
-                others=others,
-                folder=own,
-                copied=copied,
-                groups=groups,
-                before=before,
+                segments, output, shape, options, others=others, folder=own, copied=copied, before=before
             )
     options = options or SinkOptions()
     loaded = [s if isinstance(s, Segment) else load_segment(s) for s in segments]
@@ -233,15 +222,14 @@ def join_segments(
     part = os.path.join(folder, f"whole{kind.suffix}")
     _remove(part)
     try:
-        if copied is not None:
+        if isinstance(copied, str):
             shutil.copyfile(copied, part)
             _sync(part)
             losses, notes = [], ["nothing had to be done: the file was copied as it is"]
         elif kind.container is not None:
             film = _Film(loaded, part, kind.container, shape)
-            found, told = film.join(others or Others(path=None), losses, groups)
-            losses, notes = [*losses, *found], [*notes, *told]
-            _sync(part)
+            found, told = film.join(others or Others(path=None), losses, copied)
+            losses, notes = losses + found, notes + told
         elif kind.name == "gif":
             notes += write_gif(loaded, part, shape)
         else:
@@ -312,6 +300,7 @@ class _Film:
             # What came with the film must not cost the film: it is tried with less.
             less, lost = _less(others, join, self.container, error)
             muxed, found = join(less)
+        _sync(self.part)
         return [*lost, *found, *muxed.losses], muxed.notes
 
 

@@ -238,8 +238,7 @@ def _joined(job: Job, planned: Planned, count: int) -> Outcome:
             sink,
             others=Others(path=work.shape.info.path, span=work.span),
             folder=str(folder.path),
-            copied=job.source if same else None,
-            groups=groups,
+            copied=job.source if same else groups,
             # Its sound, or the file itself, has been read since the last look.
             before=lambda: _check_unchanged(job.source, options, planned.description, folder),
         )
