@@ -104,7 +104,15 @@ class Planned:
 
 
 def run_on_file(job: Job) -> Outcome:
-    """Check, plan, make, join."""
+    """Check, plan, make, join; whatever happens, the next run of this process may have the folder."""
+    folder = WorkFolder(job.output)
+    try:
+        return _run(job, folder)
+    finally:
+        folder.release()
+
+
+def _run(job: Job, folder: WorkFolder) -> Outcome:
     options = job.options
     if not options.dry_run:
         check_output(job.output, job.sink, job.source)
@@ -114,7 +122,6 @@ def run_on_file(job: Job) -> Outcome:
             work = job.plan(opened, options, share(options), job.progress)
             check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
             return _dry(job.verb, work, job.output, options, job.started)
-        folder = WorkFolder(job.output)
         description = job.description
         work, stored = _planned(job, opened, folder, description)
         planned = Planned(
