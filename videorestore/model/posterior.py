@@ -63,9 +63,7 @@ class CurvePosterior:
 
     def weights(self, x: Array) -> Weights:
         """Weights that turn pixels of the frames into the posterior mean at ``x`` (m,)."""
-        at = np.asarray(x, dtype=np.float64).reshape(-1)
-        if not np.isfinite(at).all():
-            raise InputError("positions must be finite numbers, found NaN or inf")
+        at = positions(x)
         fit = self.fit
         own = self.x
         matrix = np.empty((fit.ratio.size, at.size, own.size))
@@ -167,6 +165,14 @@ class CurvePosterior:
         if noise:
             out += rng.standard_normal(out.shape) * np.sqrt(variance)
         return out
+
+
+def positions(x: Array) -> Array:
+    """Positions ``(m,)`` that can be asked for."""
+    at = np.asarray(x, dtype=np.float64).reshape(-1)
+    if not np.isfinite(at).all():
+        raise InputError("positions must be finite numbers, found NaN or inf")
+    return at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

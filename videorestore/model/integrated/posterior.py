@@ -8,12 +8,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
-from videorestore.errors import InputError
 from videorestore.model.integrated.basis import features
 from videorestore.model.integrated.marginal import Array, Marginal
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights
+from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights, positions
 
 
 def adopt(marginal: Marginal, fit: CurveFit, frames: Block) -> CurveFit:
@@ -78,9 +77,7 @@ class MarginalPosterior(CurvePosterior):
 
     def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
-        at = np.asarray(x, dtype=np.float64).reshape(-1)
-        if not np.isfinite(at).all():
-            raise InputError("positions must be finite numbers, found NaN or inf")
+        at = positions(x)
         mean, sd = self.marginal.predict(at)
         # A pixel that never changes is known.
         constant = self.fit.label < 0

@@ -13,7 +13,7 @@ from videorestore.model.integrated.posterior import HeldWeights
 from videorestore.model.line.states import CHAINS, Spread
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns, CurvePosterior
+from videorestore.model.posterior import Block, Columns, CurvePosterior, positions
 
 Array = NDArray[np.float64]
 
@@ -70,9 +70,7 @@ class LinePosterior(CurvePosterior):
 
     def weights(self, x: Array) -> HeldWeights:
         """The posterior at positions ``x`` (m,)."""
-        at = np.asarray(x, dtype=np.float64).reshape(-1)
-        if not np.isfinite(at).all():
-            raise InputError("positions must be finite numbers, found NaN or inf")
+        at = positions(x)
         found, variance = self._curve(at, self.state, self.pull)
         mean = np.tile(self.fit.mean, (at.size, 1))
         mean[:, self.active] += found
