@@ -72,7 +72,7 @@ class Part:
             f"{picked},{self.how}{even}",
         ]
         subprocess.run(
-            [*command, "-an", "-sn", "-vsync", "passthrough", "-c:v", "ffv1", str(made)], check=True
+            [*command, "-an", "-sn", "-fps_mode", "passthrough", "-c:v", "ffv1", str(made)], check=True
         )
         return made
 

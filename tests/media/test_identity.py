@@ -10,6 +10,7 @@ import pytest
 
 from tests.media.makers import same_planes
 from videorestore.media import Excerpt, OutputShape, SinkOptions, copy_through, open_sink, open_source
+from videorestore.media.probe import open_input
 
 # file -> frames, and losses where there are any. Long clips are copied in part.
 ODD = {
@@ -48,7 +49,7 @@ PIXELS = 3_000_000
 
 def sound(path: Path) -> list[list[tuple[float, bytes]]]:
     """Time and payload of every packet of every audio stream."""
-    with av.open(str(path), metadata_errors="replace") as container:
+    with open_input(str(path)) as container:
         streams = container.streams.audio
         found: dict[int, list[tuple[float, bytes]]] = {s.index: [] for s in streams}
         if streams:

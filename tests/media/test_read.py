@@ -432,7 +432,7 @@ def test_read_gives_rgb(plain: Path) -> None:
 
 
 def test_empty_packets_of_an_avi_are_no_loss(make: Make, tmp_path: Path) -> None:
-    picked = ["-vf", "select='not(mod(n,5))'", "-vsync", "passthrough", "-c:v", "mpeg4"]
+    picked = ["-vf", "select='not(mod(n,5))'", "-fps_mode", "passthrough", "-c:v", "mpeg4"]
     whole = Path(make("paused.avi", *picture("64x48", seconds="4"), *picked))
     with open_source(str(whole)) as source:
         assert len(source.index()) == 20 and source.index().losses == ()
@@ -440,3 +440,14 @@ def test_empty_packets_of_an_avi_are_no_loss(make: Make, tmp_path: Path) -> None
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     with open_source(str(cut)) as source:
         assert any("cut off" in line for line in source.index().losses)
+
+
+@pytest.mark.parametrize("suffix", ["avi", "mkv"])
+def test_titles_that_are_no_utf8(make: Make, tmp_path: Path, suffix: str) -> None:
+    whole = make(f"titled.{suffix}", *picture(), "-metadata", "title=abXXcd")
+    path = tmp_path / whole.name
+    path.write_bytes(whole.read_bytes().replace(b"abXXcd", b"ab\xff\xfecd"))
+    with open_source(str(path)) as source:
+        title = source.facts()["metadata"]["title"]
+    assert title.startswith("ab") and title.endswith("cd")
+    assert title.encode("utf-8")

@@ -138,7 +138,9 @@ def test_colour_tags_are_kept(make: Make, tmp_path: Path, suffix: str, codec: st
     labels = (
         "setparams=range=pc:color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc,format=yuv420p10le"
     )
-    path = make("tags.mkv", *picture(), "-vf", f"scale=out_range=pc,{labels}", "-c:v", "ffv1")
+    path = make(
+        "tags.mkv", *picture(), "-vf", f"scale=out_range=pc,{labels}", "-color_range", "pc", "-c:v", "ffv1"
+    )
     copy_through(path, tmp_path / f"out{suffix}", SinkOptions(codec=codec))
     old, new = open_source(path).info, open_source(tmp_path / f"out{suffix}").info
     assert (new.primaries, new.transfer, new.format) == (old.primaries, old.transfer, old.format)

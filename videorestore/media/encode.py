@@ -222,6 +222,7 @@ def plan_encoding(
     )
     if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):
         arguments += ["-chroma_sample_location", info.chroma_location]
+    arguments = [*_range_words(info, piped, reached), *arguments]
     arguments += options.own.words if options.own is not None else ()
     same = reached.depth >= piped.depth and reached.model == piped.model
     return Encoding(
@@ -302,6 +303,13 @@ def _nominal(fps: Fraction | None) -> Fraction:
     rate = fps if fps and fps > 0 else Fraction(25)
     rate = min(max(rate, Fraction(1, 4)), Fraction(480)).limit_denominator(1001)
     return rate if rate.numerator <= 65535 else Fraction(round(rate))
+
+
+def _range_words(info: ClipInfo, piped: PixelFormat, reached: PixelFormat) -> list[str]:
+    """The range that the encoder is told: later FFmpegs bring the samples to the usual one where nothing says otherwise."""
+    if reached.model == "rgb" or (piped.model == "yuv" and not info.extra.get("range_known", True)):
+        return []
+    return ["-color_range", "pc" if piped.full_range and piped.model != "rgb" else "tv"]
 
 
 def _filters(info: ClipInfo, piped: PixelFormat, reached: PixelFormat, target: str, height: int) -> str:

@@ -55,7 +55,7 @@ def container_facts(container: Any, stream: Any) -> dict[str, Any]:
         "codec": context.codec.canonical_name,
         "streams": [probe.stream_facts(s) for s in container.streams],
         "chapters": len(container.chapters()),
-        "metadata": dict(container.metadata),
+        "metadata": {probe.readable(k): probe.readable(v) for k, v in container.metadata.items()},
     }
     if container.duration:
         facts["header_duration_s"] = container.duration / 1_000_000

@@ -86,7 +86,19 @@ def open_input(path: str) -> Any:
     import av
 
     # "file:" keeps names such as "-x.mp4" or "a:b.mp4" from being read as options or protocols.
-    return av.open(f"file:{os.path.abspath(path)}", options=READING, metadata_errors="replace")
+    return av.open(f"file:{os.path.abspath(path)}", options=READING, **_lenient())
+
+
+def _lenient() -> dict[str, str]:
+    """What lets PyAV open a file whose titles are no UTF-8: from version 19 on it does so by itself, as surrogates."""
+    import av
+
+    return {} if int(av.__version__.split(".")[0]) >= 19 else {"metadata_errors": "replace"}
+
+
+def readable(text: str) -> str:
+    """A tag of a file as text that can be printed: bytes that are no UTF-8 become question marks."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def is_list(path: str) -> bool:
@@ -132,6 +144,14 @@ def choose_stream(container: Any, stream: int | None) -> Any:
     return max(candidates, key=worth)
 
 
+def _side_data(frame: Any) -> list[tuple[str, bytes]]:
+    """What travels beside the picture of a frame, with the name of its kind."""
+    # Before version 19 of PyAV the keys are the entries themselves.
+    keys = list(frame.side_data.keys())
+    entries = [key if hasattr(key, "type") else frame.side_data[key] for key in keys]
+    return [(entry.type.name, bytes(entry)) for entry in entries]
+
+
 def turns_of(frame: Any) -> tuple[int, bool]:
     """Quarter turns (counter-clockwise, to be applied after the mirroring) that bring a frame upright.
 
@@ -142,9 +162,9 @@ def turns_of(frame: Any) -> tuple[int, bool]:
     mirrored : bool
         Flip left and right first.
     """
-    for side in list(frame.side_data.keys()):
-        if side.type.name == "DISPLAYMATRIX":
-            a, b, _, c, d = np.frombuffer(side, np.int32)[:5].astype(float) / 65536.0
+    for kind, data in _side_data(frame):
+        if kind == "DISPLAYMATRIX":
+            a, b, _, c, d = np.frombuffer(data, np.int32)[:5].astype(float) / 65536.0
             mirrored = a * d - b * c < 0
             if mirrored:
                 a, b = -a, -b
@@ -163,8 +183,7 @@ def hdr_of(frame: Any) -> dict[str, str]:
         "mastering_display" as ``G(x,y)B(x,y)R(x,y)WP(x,y)L(max,min)``, "content_light" as ``max,average``.
     """
     found = {}
-    for side in list(frame.side_data.keys()):
-        kind, data = side.type.name, bytes(side)
+    for kind, data in _side_data(frame):
         if kind == "CONTENT_LIGHT_LEVEL" and len(data) >= 8:
             found["content_light"] = "{},{}".format(*struct.unpack("<2I", data[:8]))
         if kind == "MASTERING_DISPLAY_METADATA" and len(data) >= 88:
@@ -278,10 +297,10 @@ def stream_facts(stream: Any) -> dict[str, Any]:
         facts |= {"sample_rate": context.sample_rate, "channels": context.layout.nb_channels}
     language = stream.metadata.get("language")
     if language and language != "und":
-        facts["language"] = language
+        facts["language"] = readable(language)
     title = stream.metadata.get("title")
     if title:
-        facts["title"] = title
+        facts["title"] = readable(title)
     flags = [flag.name for flag in type(stream.disposition) if stream.disposition & flag and flag.name]
     if flags:
         facts["disposition"] = flags

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from typing import Any
 
 from videorestore.errors import MediaWriteError
 from videorestore.media.companions import Muxed
 from videorestore.media.containers import Container
+from videorestore.media.probe import open_input
 
 _SLACK = Fraction(1, 1000)
 """Nobody sees a millisecond; a result of hours is not thrown away for it."""
@@ -33,7 +33,7 @@ def verify(part: str, muxed: Muxed, kind: Container, tick: Fraction) -> list[str
     import av
 
     try:
-        with av.open(f"file:{os.path.abspath(part)}", metadata_errors="replace") as container:
+        with open_input(part) as container:
             losses = _absent(container, muxed)
             video = container.streams.video[0]
             counts = dict.fromkeys(muxed.counts, 0)
