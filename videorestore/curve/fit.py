@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.model.joint.fit import fit_curve
-from videorestore.model.outcome import Options
+from videorestore.model.options import Options
 from videorestore.model.posterior import CurvePosterior
 from videorestore.model.threads import one_thread
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.model.covariance import Array
 from videorestore.model.gram import Stream
-from videorestore.model.posterior import Block, CurvePosterior
 
+if TYPE_CHECKING:
+    from videorestore.model.posterior import CurvePosterior
+
+Block = NDArray[Any]
+
+METHODS = ("exact", "map", "mh", "em")
+DRAWS = 64
+"""Draws of a chain that are averaged, and positions of equal mass that stand for the exact posterior."""
+CELLS = 200
+"""Cells of the grid that the EM estimate looks at, the heaviest."""
 POINTS = 6
 """Nodes that a value between them is interpolated from; at 8 a length it is off by less than 1e-7 of the signal."""
 ZOOMS, FINER = 3, 32
@@ -192,6 +201,25 @@ class Placement:
             step = (high - low) / FINER
             low, high = max(best - step, low), min(best + step, high)
         return float(best)
+
+    def support(self, method: str, n_samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Positions (k,) that stand for the posterior, and their log masses (k,).
+
+        ``exact``: evenly by mass. ``map``: the mode. ``mh``: draws of a chain. ``em``: the heaviest cells of the grid.
+        """
+        if method == "em":
+            log_mass = self.log_density + np.log(np.gradient(self.grid))
+            top = np.sort(np.argsort(log_mass, kind="stable")[-CELLS:])
+            top = top[log_mass[top] > log_mass[top].max() - 30.0]
+            return self.grid[top], log_mass[top]
+        if method == "map":
+            at = np.array([self.mode()])
+        elif method == "exact":
+            at = self.quantiles((np.arange(DRAWS) + 0.5) / DRAWS)[0]
+        else:
+            x = self.sample(n_samples, rng).x
+            at = x[:: max(1, x.size // DRAWS)]
+        return at, np.zeros(at.size)
 
     def moments(self) -> tuple[float, float]:
         """Mean and sd of the grid posterior (log-linear between its points)."""
