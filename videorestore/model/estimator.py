@@ -42,7 +42,7 @@ class ElectroGP(Placing):
         Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: at their mode a share of the
         likelihood (see ``temper``); where positions are integrated out as much as the evidence asks for, see Notes.
     kernel : {"se", "matern32", "matern52", "auto"}
-        ``auto`` takes the one with the best leave-one-out log score. More than 2500 frames in known order are fitted
+        ``auto`` takes the one that predicts runs of three frames best from the others. More than 2500 frames in known order are fitted
         in state-space form, with ``hyper="shared"``; there ``se`` and ``auto`` become ``matern52``, see ``kernel_``.
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
         Where to start; the order of the start is kept. ``order``: the frames as they come. Numbers are
@@ -117,10 +117,9 @@ class ElectroGP(Placing):
     width; points that lie evenly, or crowd in the middle. Points thrown independently along an open curve refute an even
     spacing: there the evidence takes 0, and the fit is that of ``r=0``.
 
-    A hole comes back with its width as long as frames on both sides of it go together. Across 45 to 70 degrees of a turning
-    texture they do not any more: holes of 8 frames then come back at 0.64 to 0.9 of their width. A clean
-    texture has a correlation with a longer tail than ``se``, which the score of single frames may prefer:
-    ``kernel="matern52"`` keeps the width there (0.97 to 1.11 where ``se`` has 0.71 to 0.9).
+    A hole comes back with its width as long as frames on both sides of it go together. Across 60 degrees of a turning
+    texture with noise they do not any more, and repulsion alone would have the hole closed: 8 frames come back at
+    0.7 of their width.
 
     Missing values (NaN) in ``fit``: where positions are integrated out they enter the likelihood as what they are. At
     the mode EM fills them with their conditional mean and adds the conditional covariance, before each round.

@@ -38,7 +38,7 @@ class CurveFit:
     log_score : float
         Closed-form leave-one-out log predictive density of the frames, per value.
     evidence : dict
-        Leave-one-out log score per value of each kernel that was tried.
+        Log score per value of each kernel that was tried, runs of frames left out.
     """
 
     x: Array

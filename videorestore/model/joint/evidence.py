@@ -18,43 +18,60 @@ FRAMES = 300
 """Frames, evenly spread, on which starts are compared."""
 
 
-def effective_share(e: Array, ratio: float, gram: Array, size: float) -> float:
-    """Share of the ``size`` pixels that tell something of their own, in (0, 1].
+def whitened(e: Array, ratio: float, gram: Array) -> Array:
+    """Products (n, n) of frames, summed over pixels, once they are made independent along the curve."""
+    factor = np.linalg.cholesky(with_noise(e, ratio))
+    white = solve_triangular(factor, gram, lower=True)
+    return np.asarray(solve_triangular(factor, white.T, lower=True))
+
+
+def share_of(mode: Mode) -> float:
+    """:func:`effective_share` of all groups of pixels together."""
+    white = sum(
+        whitened(mode.correlation(g), float(mode.ratio[g]), group.gram) / phi
+        for g, (group, phi) in enumerate(zip(mode.posterior.groups, mode.phi()))
+    )
+    return effective_share(np.asarray(white), sum(group.size for group in mode.posterior.groups))
+
+
+def effective_share(white: Array, size: float) -> float:
+    """Share of the ``size`` pixels that tell something of their own, in (0, 1], from products of whitened frames.
 
     Made white along the curve, frames are independent, and the products of two of them have the mean square
     tr(C^2), C the covariance between pixels; (tr C)^2 / tr(C^2) is the number of independent pixels that would
     scatter as much. Pixels that go together, and a curve that the kernel does not suit, both lower it: the
     likelihood is then too sure of itself by that factor.
     """
-    n = len(e)
-    try:
-        factor = np.linalg.cholesky(with_noise(e, ratio))
-    except np.linalg.LinAlgError:
-        return 1.0
-    white = solve_triangular(factor, gram, lower=True)
-    white = solve_triangular(factor, white.T, lower=True)
+    n = len(white)
     own = np.diagonal(white)
     together = (np.square(white).sum() - np.square(own).sum()) / (n * (n - 1))
     # So many products would be seen of pixels that are independent.
     return float(np.clip(np.square(own.mean()) / max(together, 1e-300) / size, 1.0 / size, 1.0))
 
 
-def log_score(mode: Mode) -> float:
-    """Leave-one-out log predictive density per value, given positions and hyper-parameters."""
+def log_score(mode: Mode, run: int = 1) -> float:
+    """Log density per value of runs of neighbouring frames, each predicted from all others at its positions."""
+    order = np.argsort(mode.x, kind="stable")
     logs = 0.0
     for g, (group, phi) in enumerate(zip(mode.posterior.groups, mode.phi())):
-        logs += left_out(mode.inverse(g), group.gram, group.size, float(phi))
+        at = np.ix_(order, order)
+        logs += left_out(mode.inverse(g)[at], group.gram[at], group.size, float(phi), run)
     return logs / mode.posterior.values
 
 
-def left_out(inverse: Array, gram: Array, size: float, phi: float) -> float:
-    """Log density of all values, each frame predicted from the others, closed form.
+def left_out(inverse: Array, gram: Array, size: float, phi: float, run: int = 1) -> float:
+    """Log density of all values, each run of frames predicted from the others, closed form.
 
-    With M the inverse covariance, frame i is predicted with variance phi / M_ii and error (M y)_i / M_ii.
+    With M the inverse covariance, frames i are predicted with covariance phi M_ii^-1 and error M_ii^-1 (M y)_i.
     """
-    own = np.diagonal(inverse)
-    squared = np.einsum("ij,ij->i", inverse @ gram, inverse)
-    return float((-0.5 * size * np.log(2 * np.pi * phi / own) - 0.5 * squared / (phi * own)).sum())
+    squared = inverse @ gram @ inverse
+    total = 0.0
+    for start in range(0, len(inverse), run):
+        at = slice(start, start + run)
+        own = inverse[at, at]
+        total += size * (np.linalg.slogdet(own)[1] - len(own) * np.log(2 * np.pi * phi))
+        total -= float(np.trace(np.linalg.solve(own, squared[at, at]))) / phi
+    return 0.5 * total
 
 
 def held_out_evidence(group: Group, order: Indices, posterior: Posterior, options: Options) -> float:

@@ -14,7 +14,7 @@ from videorestore.errors import InputError, NumericalError
 from videorestore.model.covariance import KERNELS, Array, kernel_named
 from videorestore.model.gram import Stream, first_pass
 from videorestore.model.joint.centred import Belief, Pixels
-from videorestore.model.joint.evidence import effective_share, held_out_evidence, log_score
+from videorestore.model.joint.evidence import held_out_evidence, log_score, share_of
 from videorestore.model.joint.group import Group
 from videorestore.model.joint.mode import Mode, optimise
 from videorestore.model.joint.objective import Posterior
@@ -32,6 +32,9 @@ TEMPERINGS = 2
 EM_ROUNDS, EM_REST = 20, 0.01
 """Times at most that missing values are filled and the curve fitted again, before pixels are grouped, and relative change
 of the hyper-parameters at which that ends."""
+RUN = 3
+"""Neighbouring frames that are left out together to choose the kernel: a single one is told by its neighbours whatever
+the kernel says of frames farther away, by which a hole is measured."""
 MOST_FOR_WAYS = 2000
 """Frames up to which starts are tried that need the shortest ways between all pairs."""
 
@@ -91,7 +94,7 @@ class _Fit:
                 if other != first.name:
                     start = Mode.at(replace(mode.posterior, kernel=kernel), mode.x)
                     tried[other] = self._tempered(self._optimise(other, replace(start, n_iter=mode.n_iter)))
-        evidence = {kernel: log_score(one) for kernel, one in tried.items()}
+        evidence = {kernel: log_score(one, RUN) for kernel, one in tried.items()}
         mode = tried[max(evidence, key=lambda k: evidence[k])]
         if options.hyper != "shared":
             few = self.facts.active.sum() <= options.n_groups
@@ -136,15 +139,20 @@ class _Fit:
         Pixels that go together make the likelihood too sure of itself. To take it to the power of the share of
         pixels that count is to divide the repulsion by it.
         """
-        options = self.options
-        if not options.temper or not options.learn_x or options.base_r == 0:
-            return mode
-        (group,) = mode.posterior.groups
-        for _ in range(TEMPERINGS):
-            share = effective_share(mode.correlation(0), float(mode.ratio[0]), group.gram, group.size)
-            mode = replace(mode, posterior=replace(mode.posterior, r=options.base_r / share))
-            mode = self._optimise("repulsion", mode, warm=True)
+        for _ in range(TEMPERINGS if self.options.learn_x and self._weighed else 0):
+            mode = self._optimise("repulsion", self._reweighed(mode), warm=True)
         return mode
+
+    @property
+    def _weighed(self) -> bool:
+        """The repulsion is weighed against the likelihood."""
+        return self.options.temper and self.options.base_r > 0
+
+    def _reweighed(self, mode: Mode) -> Mode:
+        """The repulsion over the share of pixels that count at a mode, where it is weighed at all."""
+        if not self._weighed:
+            return mode
+        return replace(mode, posterior=replace(mode.posterior, r=self.options.base_r / share_of(mode)))
 
     def _complete(self, mode: Mode) -> Mode:
         """EM: fill missing values from the present fit, fit again."""
@@ -203,6 +211,7 @@ class _Fit:
             mode = self._optimise(told, mode, move=False)
             better = True
             if options.learn_x:
+                mode = self._reweighed(mode)
                 moved = self._optimise(told, mode, max_iter=options.max_iter // 5, warm=True)
                 # Weighted by its own noise, a faint pixel counts as much as a strong one, and what faint pixels
                 # have in common (light, a shadow) may bend the positions: moved only if frames predict each other

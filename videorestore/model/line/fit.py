@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
-from videorestore.model.joint.evidence import effective_share
+from videorestore.model.joint.evidence import share_of
 from videorestore.model.joint.group import Group
 from videorestore.model.joint.mode import STRETCH, Mode
 from videorestore.model.joint.objective import Posterior, position_parameters, positions, pull_back
@@ -168,5 +168,4 @@ def _first(y: Array, x: Array, kernel: str, options: Options) -> tuple[float, fl
     )
     mode = Mode.at(posterior, at)
     alpha, ratio = float(mode.alpha[0]), float(mode.ratio[0])
-    share = effective_share(mode.correlation(0), ratio, part.T @ part, float(len(part)))
-    return alpha / width**2, ratio, share
+    return alpha / width**2, ratio, share_of(mode)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.model.covariance import Array, covariance, kernel_named, precision
 from videorestore.model.gram import columns_of
-from videorestore.model.joint.evidence import effective_share, left_out
+from videorestore.model.joint.evidence import effective_share, left_out, whitened
 from videorestore.model.joint.optimize import minimise
 from videorestore.model.options import Options
 from videorestore.model.outcome import CurveFit
@@ -77,7 +77,7 @@ def fit_sheet(frames: Block, options: Options, p: int) -> CurveFit:
         theta, taken, value = found.theta, taken + found.n_iter, found.value
         x, alpha, ratio = objective.unpack(theta)
         if free is None and options.temper and objective.r > 0:
-            share = effective_share(covariance(kernel, x, x, alpha), ratio, gram, float(d))
+            share = effective_share(whitened(covariance(kernel, x, x, alpha), ratio, gram), float(d))
             objective = replace(objective, r=options.base_r / share)
     inverse = precision(covariance(kernel, x, x, alpha), ratio)
     phi = float(np.vdot(inverse, gram)) / (n * d)
