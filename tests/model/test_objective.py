@@ -9,7 +9,13 @@ from videorestore.model.covariance import KERNELS, covariance
 from videorestore.model.joint.features import plan
 from videorestore.model.joint.group import Group
 from videorestore.model.joint.mode import Mode, economise, make_windows
-from videorestore.model.joint.objective import Posterior, permuted, position_parameters, positions
+from videorestore.model.joint.objective import (
+    Posterior,
+    permuted,
+    position_parameters,
+    positions,
+    spread_between,
+)
 
 
 def _posterior(kernel="se", periodic=False, fourier=None, n=16):
@@ -110,3 +116,16 @@ def test_likelihood_does_not_change_under_reversal_and_permutation():
     shuffled = np.random.default_rng(1).permutation(16)
     other = permuted(posterior, shuffled)
     assert other.evaluate(x[shuffled], *args)[0] == pytest.approx(value, rel=1e-10)
+
+
+def test_absent_frames_repel_the_others():
+    """They lie evenly between the frames around them; all as one the density is highest at equal steps of all frames."""
+    assert spread_between(np.arange(3.0, 9.0)) is None
+    numbers = np.array([2.0, 3.0, 6.0, 7.0])
+    between = spread_between(numbers)
+    np.testing.assert_allclose(between @ numbers, np.arange(2, 8))
+    _, posterior = _posterior()
+    numbers = np.concatenate([np.arange(8.0), np.arange(11.0, 19.0)])
+    other = Posterior(groups=posterior.groups, n=16, r=0.8, between=spread_between(numbers))
+    theta = other.pack(np.sort(np.random.default_rng(0).uniform(size=16)), np.full(2, 9.0), np.full(3, 0.1))
+    np.testing.assert_allclose(other(theta)[1], twin.gradient(lambda t: other(t)[0], theta), atol=3e-7)

@@ -162,6 +162,7 @@ def fit_shot(
         noise_var=None if sigma is None else max(float(sigma), LEAST_SD) ** 2,
         max_iter=STEPS,
         callback=callback,
+        numbers=None if closed else rows.astype(np.float64),
     )
     with one_thread():
         fitted = fit_curve(chunks, len(rows), options)

@@ -43,11 +43,15 @@ class Options:
     n_neighbors: int = 8
     learn_x: bool = True
     callback: Progress | None = None
+    numbers: Array | None = None
+    """Whole numbers of the frames, rising: those absent between them repel the others, too. For ``init="order"``."""
 
     @classmethod
     def of(cls, model: Any) -> Options:
         """From the parameters of an ``ElectroGP``."""
-        options = cls(**{field.name: getattr(model, field.name) for field in fields(cls)})
+        options = cls(
+            **{field.name: getattr(model, field.name) for field in fields(cls) if field.name != "numbers"}
+        )
         if not isinstance(options.init, str):
             options = replace(options, init=np.asarray(options.init, dtype=np.float64))
         if options.noise_var is not None:

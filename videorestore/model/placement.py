@@ -21,6 +21,8 @@ Block = NDArray[Any]
 METHODS = ("exact", "map", "mh", "em")
 DRAWS = 64
 """Draws of a chain that are averaged, and positions of equal mass that stand for the exact posterior."""
+MASSES = 4000
+"""Positions of equal mass from which mean and sd are taken."""
 CELLS = 200
 """Cells of the grid that the EM estimate looks at, the heaviest."""
 POINTS = 6
@@ -222,24 +224,11 @@ class Placement:
         return at, np.zeros(at.size)
 
     def moments(self) -> tuple[float, float]:
-        """Mean and sd of the grid posterior (log-linear between its points)."""
-        share = np.exp(_cell_masses(self.grid, self.log_density))
-        held = np.flatnonzero(share > 1e-12 * share.max())
-        share = share[held] / share[held].sum()
-        width = np.diff(self.grid)[held]
-        slope = np.diff(self.log_density)[held]
-        # Moments of exp(slope t) on [0, 1] by Gauss-Legendre: exact where cells are as flat as they are made.
-        node, weight = np.polynomial.legendre.leggauss(32)
-        t = 0.5 * (node + 1)
-        logs = np.log(weight) + slope[:, None] * t
-        density = np.exp(logs - logs.max(axis=1, keepdims=True))
-        density /= density.sum(axis=1, keepdims=True)
+        """Mean and sd of the grid posterior, from positions of equal mass."""
         # From the top, so that a narrow posterior does not drown in rounding.
         top = self.grid[int(self.log_density.argmax())]
-        at = (self.grid[held] - top)[:, None] + width[:, None] * t
-        mean = float(share @ (density * at).sum(axis=1))
-        variance = float(share @ (density * np.square(at - mean)).sum(axis=1))
-        return float(top + mean), float(np.sqrt(variance))
+        at = self.quantiles((np.arange(MASSES) + 0.5) / MASSES)[0] - top
+        return float(top + at.mean()), float(at.std())
 
     def quantiles(self, v: Array) -> tuple[Array, Array]:
         """Positions (k,) with shares ``v`` (k,) of the posterior before them, and the log density there."""

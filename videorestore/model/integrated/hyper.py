@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from videorestore.model.integrated.basis import Array, Basis
-from videorestore.model.integrated.steps import LOG_ALPHA, Curve, Data, Moments, moments
+from videorestore.model.integrated.steps import LOG_ALPHA, Curve, Data, Moments, moments, softmax
 
 SHIFTS = np.linspace(-1.2, 1.2, 7)
 """Of log alpha around its best value."""
@@ -143,12 +143,6 @@ def log_sizes(size: Array, eigen: Array, square: Array, noise: float, count: int
     """Log evidence (sizes,) of ``count`` dimensions whose products with the features have the sum of squares ``square`` (k,)."""
     gain = 0.5 * weight_variance(size, eigen, noise) @ square / noise**2
     return np.asarray(gain - 0.5 * count * np.log1p(eigen * size[:, None] / noise).sum(axis=1))
-
-
-def softmax(logs: Array) -> Array:
-    """Shares (k,) that sum to 1."""
-    share = np.exp(logs - logs.max())
-    return np.asarray(share / share.sum())
 
 
 def _outside(data: Data, phi: Array, q: Array, turn: Array, rest: Array) -> Array:

@@ -17,7 +17,7 @@ from videorestore.model.joint.centred import Belief, Pixels
 from videorestore.model.joint.evidence import held_out_evidence, log_score, share_of
 from videorestore.model.joint.group import Group
 from videorestore.model.joint.mode import Mode, optimise
-from videorestore.model.joint.objective import Posterior
+from videorestore.model.joint.objective import Posterior, spread_between
 from videorestore.model.joint.pixels import SPREAD, sort_pixels
 from videorestore.model.options import Options
 from videorestore.model.outcome import CurveFit
@@ -83,6 +83,7 @@ class _Fit:
             r=options.base_r,
             periodic=options.periodic,
             noise_floor=options.noise_floor,
+            between=None if options.numbers is None else spread_between(options.numbers[rows]),
         )
         name, x = self._start(posterior, self.facts.distance[at])
         mode = self._tempered(self._optimise("shared", Mode.at(posterior, x)))

@@ -61,6 +61,19 @@ def pull_back(gaps: Array, in_x: Array, in_gaps: Array | float = 0.0) -> Array:
     return np.asarray(gaps * (tail - gaps @ tail), dtype=np.float64)
 
 
+def spread_between(numbers: Array) -> Array | None:
+    """What makes positions (m,) of all frames from those (n,) of the frames with these ``numbers``; None if these are all.
+
+    Frames that are known to be absent lie evenly between those around them, and repel as they do: a hole is then as
+    wide as its frames ask for, where frames on both sides of it have nothing in common.
+    """
+    absent = np.diff(numbers) - 1
+    if not (absent > 0).any():
+        return None
+    every = np.arange(numbers[0], numbers[-1] + 1)
+    return np.stack([np.interp(every, numbers, one) for one in np.eye(numbers.size)], axis=1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
     """Negative log posterior over ``theta = (u (n), log alpha (shapes), log ratio (groups))``, per value.
@@ -82,6 +95,8 @@ class Posterior:
         The density is the product of those of these stretches of frames, each to the power of its sign.
     fourier : Fourier, optional
         Harmonics in whose span the covariance is taken: O(n^2 m) instead of O(n^3).
+    between : ndarray (m, n), optional
+        Positions of all frames that repel each other from those of the n that are seen, see :func:`spread_between`.
     """
 
     groups: Sequence[Group]
@@ -93,6 +108,7 @@ class Posterior:
     top_alpha: float = np.inf
     windows: Windows | None = None
     fourier: Fourier | None = None
+    between: Array | None = None
     shapes: int = field(init=False)
     values: float = field(init=False)
 
@@ -138,11 +154,11 @@ class Posterior:
 
         Constants are kept: the value is -log p(Y | x, Theta) - log Corp(x).
         """
-        corp, corp_gradient = corp_log_density(x, self.r)
-        value, in_x = -corp, -corp_gradient
-        in_hyper = np.zeros(self.shapes + len(self.groups))
+        corp, push = corp_log_density(x if self.between is None else self.between @ x, self.r)
+        value, in_hyper = -corp, np.zeros(self.shapes + len(self.groups))
         if not np.isfinite(value):
-            return np.inf, in_x, in_hyper
+            return np.inf, np.zeros_like(x), in_hyper
+        in_x = -push if self.between is None else -push @ self.between
         if self.fourier is not None:
             loss, pull, in_hyper = self.fourier.loss(self.groups, x, alpha, ratio)
             return value + loss, in_x + pull, in_hyper
@@ -211,4 +227,7 @@ def permuted(posterior: Posterior, order: Indices) -> Posterior:
     if np.array_equal(order, np.arange(order.size)):
         return posterior
     at = np.ix_(order, order)
-    return replace(posterior, groups=[replace(group, gram=group.gram[at]) for group in posterior.groups])
+    between = None if posterior.between is None else posterior.between[:, order]
+    return replace(
+        posterior, between=between, groups=[replace(group, gram=group.gram[at]) for group in posterior.groups]
+    )
