@@ -81,20 +81,8 @@ def refine(Y: ArrayLike, x0: ArrayLike, options: Options, level: float = np.inf)
 def _refine(y: Array, given: Array, options: Options, level: float) -> Marginal | Array | None:
     r, periodic, (n, d) = options.r, options.periodic, y.shape
     free = options.noise == "normal" and options.hyper != "shared"
-    frame: Frame | None = centred(y)
-    assert frame is not None
-    if not np.square(frame.points).sum() > 0:
-        return None
-    whole = bool(frame.seen.all())
-    many = whole and d > OWN_DIMENSIONS and free and options.noise_var is None
-    if many:
-        # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
-        z = frame.points[np.argsort(given, kind="stable")]
-        frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
-    if whole and d > 1:
-        frame = turned(frame, np.inf if np.ptp(frame.scale) > 0 else level)
-    elif d > OWN_DIMENSIONS:
-        frame = None
+    many = free and d > OWN_DIMENSIONS and options.noise_var is None and not np.isnan(y).any()
+    frame = _frame_of(y, given, level, many)
     if frame is None:
         return None
     layout: dict[str, Any] = {
@@ -127,6 +115,19 @@ def _refine(y: Array, given: Array, options: Options, level: float) -> Marginal 
     if isinstance(r, str):
         best = _learn_r(best)
     return finish(best, frame, ambiguous)
+
+
+def _frame_of(y: Array, given: Array, level: float, many: bool) -> Frame | None:
+    """Points (n, d) as they are searched in, ``many``: each dimension divided by its own noise; None if there is nothing to find."""
+    frame = centred(y)
+    whole, d = bool(frame.seen.all()), y.shape[1]
+    if not np.square(frame.points).sum() > 0 or (d > OWN_DIMENSIONS and not whole):
+        return None
+    if many:
+        # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
+        z = frame.points[np.argsort(given, kind="stable")]
+        frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
+    return turned(frame, np.inf if np.ptp(frame.scale) > 0 else level) if whole and d > 1 else frame
 
 
 def _first_theta(data: Data, log_alpha: float, share: float) -> Array:
