@@ -26,6 +26,7 @@ TITLES = {
     "limits": "Limits, with examples",
     "measured": "What was measured",
     "python": "From Python",
+    "model": "The electroGP alone",
     "reference": "The Python names",
 }
 """Pages in the order of reading."""

@@ -25,7 +25,7 @@ from scenes import teapot  # noqa: E402
 
 from videorestore.model import CoulombProcess, ElectroGP  # noqa: E402
 from videorestore.model.gram import columns_of, group_grams  # noqa: E402
-from videorestore.model.joint import scaling  # noqa: E402
+from videorestore.model.joint import mode as scaling  # noqa: E402
 
 Array = NDArray[Any]
 

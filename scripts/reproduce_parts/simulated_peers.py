@@ -1,17 +1,23 @@
-"""GPy's GP-LVM and Bayesian GP-LVM on the simulations; runs under any Python that has GPy.
+"""Peers on the simulations: R's principal curves where R has princurve (Debian's r-cran-princurve), and GPy's GP-LVM and
+Bayesian GP-LVM where this Python has GPy.
 
     python simulated_peers.py OUT.json SEEDS [FIRST_SEED]
 
 Isomap start (6 neighbours, joined by the minimum spanning tree), one latent dimension, at most 1000 steps of
 L-BFGS. ``bayesian gp-lvm`` starts from GPy's own kernel; ``bayesian gp-lvm, short start`` from a short length
 and sharp positions, which it needs on the spiral. That one and ``gp-lvm`` are measured for contrast, on the first
-``FEW`` seeds.
+``FEW`` seeds. Principal curves have no noise model: their band is as wide as 95 % of the points to be fitted ask for.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -22,7 +28,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from simulated_curves import CASES, FEW, Array, distance, sample, scores
+from simulated_curves import CASES, CLOSED, FEW, Array, distance, sample, scores
 
 METHODS = ("bayesian gp-lvm", "bayesian gp-lvm, short start", "gp-lvm")
 
@@ -78,12 +84,43 @@ def fit(method: str, points: Array, seed: int) -> dict[str, Any]:
     return out
 
 
+def princurves(seeds: range) -> list[dict[str, Any]]:
+    """Rows of R's principal curves; none where there is no R with princurve."""
+    script, rows = os.environ.get("RSCRIPT") or shutil.which("Rscript"), []
+    if script is None:
+        return rows
+    with tempfile.TemporaryDirectory() as folder:
+        names = {
+            (case, seed): Path(folder) / f"{'closed' if case in CLOSED else 'open'}-{case}-{seed}"
+            for case in CASES
+            for seed in seeds
+        }
+        for (case, seed), name in names.items():
+            np.savetxt(f"{name}.csv", sample(case, seed).points, delimiter=",")
+        start = time.perf_counter()
+        done = subprocess.run(
+            [script, str(Path(__file__).with_name("princurve.R")), folder], capture_output=True
+        )
+        if done.returncode:
+            return rows
+        seconds = (time.perf_counter() - start) / len(names)
+        for (case, seed), name in names.items():
+            curve, data = np.loadtxt(f"{name}.out", delimiter=","), sample(case, seed)
+            radius = float(np.quantile(distance(data.points, curve), 0.95))
+            row = {"method": "princurve", "case": case, "seed": seed, "time_s": seconds}
+            rows.append(row | scores(case, data, curve, radius))
+            if seed == seeds[0]:
+                rows[-1] |= {"curve": curve.tolist(), "draws": []}
+    return rows
+
+
 def main(arguments: list[str]) -> None:
     warnings.filterwarnings("ignore")
     out, seeds = Path(arguments[0]), int(arguments[1])
     first = int(arguments[2]) if len(arguments) > 2 else 0
-    rows = []
-    for case in CASES:
+    rows = princurves(range(first, first + seeds))
+    out.write_text(json.dumps(rows))
+    for case in CASES if importlib.util.find_spec("GPy") else ():
         for seed in range(first, first + seeds):
             data = sample(case, seed)
             for method in METHODS if seed < first + FEW else METHODS[:1]:

@@ -3,8 +3,9 @@
     scripts/reproduce simulations [--quick] [--seeds 20] [--first-seed 0] [--out assets] [--peers PYTHON]
                                   [--peer-results FILE]
 
-``--peers`` names a Python that has GPy, where this one has not; ``--peer-results`` takes what an earlier run
-wrote. R's princurve needs R and is left out.
+All ten curves, the default against r = 0 on the same seeds, and peers: GPy's models (``--peers`` names a Python that has
+it, where this one has not) and R's princurve, where R is there (Debian: r-cran-princurve; RSCRIPT names another Rscript).
+``--peer-results`` takes what an earlier run of the peers wrote.
 """
 
 from __future__ import annotations
@@ -53,14 +54,13 @@ def measure(method: str, case: str, seed: int) -> dict[str, Any]:
 
 
 def peers(arguments: argparse.Namespace, seeds: int) -> list[dict[str, Any]]:
-    """Rows of GPy's models, from a run beside this one; none where GPy is not to be had."""
+    """Rows of the peers that are to be had, from a run beside this one."""
     if arguments.peer_results:
         rows = json.loads(Path(arguments.peer_results).read_text())
         return [row for row in rows if 0 <= row["seed"] - arguments.first_seed < seeds]
-    python = arguments.peers or (sys.executable if importlib.util.find_spec("GPy") else None)
-    if python is None:
+    python = arguments.peers or sys.executable
+    if not arguments.peers and not importlib.util.find_spec("GPy"):
         print("GPy is not installed: its models are left out (pip install GPy, or --peers PYTHON).")
-        return []
     out = Path(arguments.out) / "simulations-peers.json"
     subprocess.run(
         [python, str(HERE / "simulated_peers.py"), str(out), str(seeds), str(arguments.first_seed)],
@@ -117,6 +117,19 @@ def show(table: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def paired(rows: list[dict[str, Any]]) -> str:
+    """The default against r = 0 on the same seeds, case by case: ratios of errors below 1 say that repulsion pays."""
+    errors = {(row["method"], row["case"], row["seed"]): row["error"] for row in rows}
+    lines = ["| case | seeds | ratio of medians | geometric mean of ratios |", "|---|---|---|---|"]
+    for case in CASES:
+        seeds = [s for m, c, s in errors if (m, c) == (PLAIN, case) and (OURS, case, s) in errors]
+        ours, none = (np.array([errors[m, case, s] for s in seeds]) for m in (OURS, PLAIN))
+        if seeds:
+            ratio, mean = np.median(ours) / np.median(none), np.exp(np.log(ours / none).mean())
+            lines.append(f"| {case} | {len(seeds)} | {ratio:.3f} | {mean:.3f} |")
+    return "\n".join(lines)
+
+
 def add_order(rows: list[dict[str, Any]]) -> None:
     """Kendall's tau of the peers' orders, which come as ranks."""
     from scipy.stats import kendalltau
@@ -159,12 +172,12 @@ def main(arguments: list[str]) -> int:
     rows: list[dict[str, Any]] = []
     for method in methods:
         for case in CASES:
-            some = seeds if method == OURS else min(seeds, FEW)
+            some = min(seeds, FEW) if method == MODE else seeds
             first = parsed.first_seed
             rows += [measure(method, case, seed) for seed in range(first, first + some)]
             print(f"{method}, {case}: done", file=sys.stderr, flush=True)
     table = summarise(rows + others)
-    print(show(table))
+    print(show(table) + "\n\nRepulsion against none:\n\n" + paired(rows))
     chosen = tune_r()
     print(f"\nr chosen by GridSearchCV on the parabola: {chosen:g}")
     kept = [{k: v for k, v in row.items() if k not in ("curve", "draws")} for row in rows + others]

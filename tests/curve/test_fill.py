@@ -141,3 +141,13 @@ def test_sd_of_noisy_clips_covers_the_clean_frames(scenes):
     error = np.square(made - clean[missing]).mean()
     assert 0.9 < (np.abs(made - clean[missing]) < 1.96 * sd).mean() <= 1
     assert error < 30
+
+
+def test_a_hole_in_a_turning_texture_keeps_its_width(scenes):
+    """By single frames left out the kernel was `se`: 0.63 of the width of five frames came back, 0.45 of eight."""
+    frames = scenes.disc(48)
+    for count in (5, 8):
+        first = 24 - count // 2
+        gaps = np.diff(fit_shot(frames, missing=range(first, first + count)).x)
+        width = gaps[first - 1] / np.median(np.delete(gaps, first - 1)) / (count + 1)
+        assert 0.8 < width < 1.2, (count, width)

@@ -113,11 +113,11 @@ def test_surfaces():
 def test_gradient_of_a_surface_equals_differences():
     from tests.reference import gp as twin
     from videorestore.model.covariance import KERNELS
-    from videorestore.model.sheet.objective import SheetPosterior
+    from videorestore.model.sheet.objective import SheetObjective
 
     rng = np.random.default_rng(1)
     y = rng.normal(size=(9, 5))
-    posterior = SheetPosterior(gram=y @ y.T, size=5.0, p=2, kernel=KERNELS["matern52"], r=0.7, floor=1e-5)
+    posterior = SheetObjective(gram=y @ y.T, size=5.0, p=2, kernel=KERNELS["matern52"], r=0.7, floor=1e-5)
     theta = np.concatenate([rng.normal(size=18), np.log([3.0, 8.0]), [np.log(0.2)]])
     expected = twin.gradient(lambda t: posterior(t)[0], theta)
     np.testing.assert_allclose(posterior(theta)[1], expected, atol=1e-6)

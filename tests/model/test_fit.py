@@ -5,7 +5,7 @@ from tests.model.planted import planted, same_order
 from tests.reference import gp as twin
 from videorestore.model import ElectroGP
 from videorestore.model.gram import CHUNK, columns_of, first_pass, group_grams
-from videorestore.model.joint import scaling as scaling_module
+from videorestore.model.joint import mode as mode_module
 from videorestore.model.starts import METHODS, order_from, orient
 
 
@@ -170,7 +170,7 @@ def test_cheaper_posteriors_reach_the_exact_fit(cycles, monkeypatch):
     _, _, y = planted(300, 60, cycles=cycles)
     options = {"hyper": "shared", "init": "order"}
     exact = ElectroGP(**options).fit(y)
-    monkeypatch.setattr(scaling_module, "EXACT", 100)
+    monkeypatch.setattr(mode_module, "EXACT", 100)
     cheap = ElectroGP(**options).fit(y)
     mean, sd = exact.inverse_transform(exact.embedding_, return_std=True)
     close = cheap.inverse_transform(cheap.embedding_)

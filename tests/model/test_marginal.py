@@ -14,11 +14,15 @@ from videorestore.model.integrated import axes as axes_module
 from videorestore.model.integrated import search as module
 from videorestore.model.integrated import state as state_module
 from videorestore.model.integrated.basis import features, frequencies, make_basis, to_s, to_x, waves
-from videorestore.model.integrated.search import Request, refine
-from videorestore.model.integrated.starts import distances, ranks, relinked
+from videorestore.model.integrated.search import refine
 from videorestore.model.integrated.state import louis_root
 from videorestore.model.integrated.steps import curve_given, log_evidence, moments, position_step
+from videorestore.model.options import Options
+from videorestore.model.starts import distances, ranks, relinked
 from videorestore.model.threads import one_thread
+
+ANY, GIVEN = Options(r="auto"), Options(r="auto", init="order")
+"""Other orders are tried, or the given one is kept."""
 
 
 def parabola(n=60, noise=0.1, seed=0, even=False):
@@ -29,7 +33,7 @@ def parabola(n=60, noise=0.1, seed=0, even=False):
 
 
 def data_of(y, tied=True):
-    return axes_module.centred(y).data(tied=tied, floor=1e-5, noise_var=None)
+    return axes_module.centred(y).data(tied=tied, options=ANY)
 
 
 def small_state(n=20, size=40, r=1.0, tied=True):
@@ -151,7 +155,7 @@ def test_covariance_of_the_curve_is_that_of_the_marginal_density(monkeypatch):
 def test_planted_curve_noise_and_order_are_found():
     u, y = parabola(100)
     start = ranks(np.random.default_rng(1).uniform(size=100))
-    found = refine(y, start, Request())
+    found = refine(y, start, ANY)
     assert found is not None
     assert abs(kendalltau(found.x, u).statistic) > 0.93
     assert np.sqrt(found.noise_var).mean() == pytest.approx(0.1, rel=0.25)
@@ -161,7 +165,7 @@ def test_planted_curve_noise_and_order_are_found():
     assert gap.mean() < 0.035
     assert (sd > 0).all() and (found.x_sd > 0).all()
     assert found.x[0] < found.x[-1]
-    again = refine(y, start, Request())
+    again = refine(y, start, ANY)
     assert again is not None
     np.testing.assert_array_equal(again.x, found.x)
 
@@ -190,7 +194,7 @@ def test_chains_of_the_same_pieces():
 def test_a_group_of_points_is_carried_to_where_it_belongs():
     u, y = spiral_with_a_far_end()
     wrong = ranks(np.concatenate([u[:-3], [0.4001, 0.4002, 0.4003]]))
-    left = refine(y, wrong, Request(starts=False))
+    left = refine(y, wrong, GIVEN)
     assert left is not None and abs(kendalltau(left.x, u).statistic) < 0.95
     data = data_of(y)
     basis = make_basis(n=80, size=160, count=57, kernel=KERNELS["se"], periodic=False, r=0.0)
@@ -204,12 +208,12 @@ def test_a_group_of_points_is_carried_to_where_it_belongs():
 def test_repulsion_is_learnt_from_the_data():
     """Evenly sampled points ask for much of it, thrown ones for none; what is given is used, and acts."""
     u, even = parabola(80, noise=0.03, even=True)
-    found = refine(even, u, Request(starts=False))
+    found = refine(even, u, GIVEN)
     assert found is not None and found.r > 1.0
     v, thrown = parabola(80, seed=5)
-    thrown_fit = refine(thrown, ranks(v), Request(starts=False))
+    thrown_fit = refine(thrown, ranks(v), GIVEN)
     assert thrown_fit is not None and thrown_fit.r == 0.0
-    free, even_ones, strict = (refine(thrown, ranks(v), Request(r=r, starts=False)) for r in (0.0, 1.0, 30.0))
+    free, even_ones, strict = (refine(thrown, ranks(v), replace(GIVEN, r=r)) for r in (0.0, 1.0, 30.0))
     assert free is not None and even_ones is not None and strict is not None
     assert (free.r, even_ones.r, strict.r) == (0.0, 1.0, 30.0)
     assert np.diff(np.sort(even_ones.x)).std() < 0.85 * np.diff(np.sort(free.x)).std()
@@ -336,7 +340,7 @@ def test_there_is_no_cliff_between_few_and_many_dimensions():
         model = ElectroGP().fit(y)
         assert hasattr(model, "marginal_")
         mean, sd = model.inverse_transform(model.embedding_, return_std=True)
-        known = refine(y, ranks(u), Request(starts=False))
+        known = refine(y, ranks(u), GIVEN)
         assert known is not None
         oracle = np.square(known.predict(known.x)[0] - clean).sum()
         assert np.square(mean - clean).sum() < 1.35 * oracle
@@ -347,10 +351,11 @@ def test_sharp_positions_are_left_to_the_mode_and_unequal_noise_of_many_dimensio
     rng = np.random.default_rng(2)
     u = np.sort(rng.uniform(size=60))
     winding = np.sin(2 * np.pi * np.outer(u, rng.uniform(0.5, 2, 40)) + rng.uniform(0, 6, 40))
-    assert refine(winding + 0.1 * rng.normal(size=winding.shape), ranks(u), Request(starts=False)) is None
+    order = refine(winding + 0.1 * rng.normal(size=winding.shape), ranks(u), GIVEN)
+    assert isinstance(order, np.ndarray) and abs(kendalltau(order, u).statistic) > 0.98
     u, clean, _ = helix(40)
     sd = rng.choice([0.05, 0.4], 40)
-    found = refine(clean + sd * rng.normal(size=clean.shape), ranks(u), Request(starts=False))
+    found = refine(clean + sd * rng.normal(size=clean.shape), ranks(u), GIVEN)
     assert found is not None
     assert (found.noise_var / sd**2).min() > 0.6 and (found.noise_var / sd**2).max() < 1.6
     mean, spread = found.predict(found.x)
@@ -363,13 +368,13 @@ def test_a_crowd_in_the_middle_is_recognised_and_the_ends_are_reached():
     rng = np.random.default_rng(4)
     t = rng.normal(size=80)
     y = np.stack([t, 0.2 * rng.normal(size=80)], axis=1)
-    found = refine(y, ranks(t), Request(starts=False))
+    found = refine(y, ranks(t), GIVEN)
     assert found is not None
-    assert found.crowded
+    assert found.basis.crowded
     ends = found.predict(np.array(found.span))[0][:, 0]
     assert np.ptp(ends) > 0.85 * np.ptp(t)
     u, y = parabola(80, seed=5)
-    found = refine(y, ranks(u), Request(starts=False))
+    found = refine(y, ranks(u), GIVEN)
     assert found is not None and np.ptp(found.x) > 0.9
 
 
@@ -380,7 +385,7 @@ def test_missing_values_and_noise_of_each_dimension():
     sd = np.array([0.02, 0.02, 0.3, 0.3])
     y = clean + sd * rng.normal(size=clean.shape)
     y[rng.uniform(size=y.shape) < 0.15] = np.nan
-    found = refine(y, ranks(u), Request(starts=False))
+    found = refine(y, ranks(u), GIVEN)
     assert found is not None and not found.data.tied
     assert found.noise_var[2] > 20 * found.noise_var[0]
     assert np.abs(found.predict(found.x)[0] - clean)[:, :2].mean() < 0.05
@@ -390,7 +395,7 @@ def test_closed_curve():
     rng = np.random.default_rng(0)
     u = np.sort(rng.uniform(size=60))
     y = np.stack([np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)], axis=1) + 0.1 * rng.normal(size=(60, 2))
-    found = refine(y, ranks(u), Request(), periodic=True)
+    found = refine(y, ranks(u), replace(ANY, periodic=True))
     assert found is not None
     mean, _ = found.predict(np.array([0.0, 1.0]))
     np.testing.assert_allclose(mean[0], mean[1], atol=1e-6)
@@ -398,7 +403,7 @@ def test_closed_curve():
 
 
 def test_constant_points_are_left_to_the_mode():
-    assert refine(np.ones((10, 2)), np.linspace(0.1, 0.9, 10), Request()) is None
+    assert refine(np.ones((10, 2)), np.linspace(0.1, 0.9, 10), ANY) is None
 
 
 def test_estimator_is_consistent_with_the_integrated_posterior():

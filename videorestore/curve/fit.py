@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.model.joint.fit import fit_curve
-from videorestore.model.outcome import Options
+from videorestore.model.options import Options
 from videorestore.model.posterior import CurvePosterior
 from videorestore.model.threads import one_thread
 
@@ -162,6 +162,7 @@ def fit_shot(
         noise_var=None if sigma is None else max(float(sigma), LEAST_SD) ** 2,
         max_iter=STEPS,
         callback=callback,
+        numbers=None if closed else rows.astype(np.float64),
     )
     with one_thread():
         fitted = fit_curve(chunks, len(rows), options)

@@ -12,8 +12,6 @@ from videorestore.clip import FloatArray, Mask
 from videorestore.curve.fit import ShotCurve
 from videorestore.curve.inpaint import complete
 from videorestore.errors import InputError
-from videorestore.model.placement import Placement, gather
-from videorestore.model.threads import one_thread
 
 _Doubles = NDArray[np.float64]
 
@@ -89,8 +87,7 @@ def place(
         for _, _, block, _ in fit.strips(frames):
             yield block
 
-    with one_thread():
-        placements = [Placement(fit.posterior, seen_of) for seen_of in gather(fit.posterior, chunks, flat)]
+    placements = fit.posterior.place(chunks, flat)
     alike = _likeness(frames, fit, flat)
     usual = float(np.sqrt(np.mean(np.square(_own_errors(frames, fit)))))
     rng = np.random.default_rng(seed)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
-from videorestore.errors import InputError
+from videorestore.errors import InputError, NumericalError
 
 Array = NDArray[np.float64]
 
@@ -137,6 +138,41 @@ def distance_slope(x: Array, periodic: bool = False) -> Array:
     return np.sin(2 * np.pi * delta) / np.pi if periodic else 2 * delta
 
 
-def covariance(kernel: Kernel, x: Array, z: Array, alpha: float, periodic: bool = False) -> Array:
-    """Unit-variance covariance (len(x), len(z)) between the curve at ``x`` and at ``z``."""
-    return kernel.value(alpha * squared_distance(x, z, periodic))
+def covariance(kernel: Kernel, x: Array, z: Array, alpha: float | Array, periodic: bool = False) -> Array:
+    """Unit-variance covariance (len(x), len(z)) between the curve at ``x`` and at ``z``.
+
+    Positions of several coordinates (n, p) have an ``alpha`` (p,) for each.
+    """
+    if x.ndim == 1:
+        return kernel.value(alpha * squared_distance(x, z, periodic))
+    return kernel.value(sum(a * squared_distance(x[:, k], z[:, k]) for k, a in enumerate(np.asarray(alpha))))
+
+
+def inverse_and_logdet(matrix: Array) -> tuple[Array | None, float]:
+    """Inverse and log determinant of a positive definite matrix, which is lost; (None, inf) where it is not."""
+    # The transpose of a symmetric matrix in C order is itself in Fortran's: LAPACK then copies nothing.
+    factor, info = dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
+    if info != 0:
+        return None, np.inf
+    logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
+    lower, info = dpotri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        return None, np.inf
+    inverse = lower + lower.T
+    inverse.flat[:: inverse.shape[0] + 1] *= 0.5
+    return inverse, logdet
+
+
+def with_noise(e: Array, ratio: float) -> Array:
+    """E + ratio I, a new array."""
+    out = e.copy()
+    out.flat[:: out.shape[0] + 1] += ratio
+    return out
+
+
+def precision(e: Array, ratio: float) -> Array:
+    """Inverse of E + ratio I."""
+    inverse, _ = inverse_and_logdet(with_noise(e, ratio))
+    if inverse is None:
+        raise NumericalError("the covariance of the frames is singular; raise noise_floor")
+    return inverse

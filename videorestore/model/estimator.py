@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from videorestore.errors import InputError
 from videorestore.model.band import Band, uncertainty_band
-from videorestore.model.gram import CHUNK, Stream, columns_of
+from videorestore.model.gram import CHUNK, columns_of
 from videorestore.model.integrated.fit import fit_marginal
 from videorestore.model.integrated.posterior import MarginalPosterior
-from videorestore.model.joint.fit import CurveFit, fit_curve
+from videorestore.model.joint.fit import fit_curve
 from videorestore.model.line.fit import fit_line, in_line
-from videorestore.model.outcome import Options
+from videorestore.model.options import Options
 from videorestore.model.placing import Placing
-from videorestore.model.posterior import CurvePosterior, Weights
-from videorestore.model.settings import check_components, options_of, warn_of
-from videorestore.model.sheet.fit import Sheet, fit_sheet
+from videorestore.model.posterior import CurvePosterior, Weights, positions
+from videorestore.model.sheet.fit import choose_dimension, fit_sheet
+from videorestore.model.sheet.posterior import SheetPosterior
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -39,7 +42,7 @@ class ElectroGP(Placing):
         Repulsion between positions; 0 is the plain GP-LVM with a uniform prior. ``auto``: at their mode a share of the
         likelihood (see ``temper``); where positions are integrated out as much as the evidence asks for, see Notes.
     kernel : {"se", "matern32", "matern52", "auto"}
-        ``auto`` takes the one with the best leave-one-out log score. More than 2500 frames in known order are fitted
+        ``auto`` takes the one that predicts runs of three frames best from the others. More than 2500 frames in known order are fitted
         in state-space form, with ``hyper="shared"``; there ``se`` and ``auto`` become ``matern52``, see ``kernel_``.
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
         Where to start; the order of the start is kept. ``order``: the frames as they come. Numbers are
@@ -92,9 +95,11 @@ class ElectroGP(Placing):
         (on a closed curve the first opens the circle and the next one stands in its first half).
     alpha_, phi_, noise_var_ : ndarray (n_pixels,)
         Inverse squared length, signal variance, noise variance of each pixel; 0 variances where a pixel
-        never changes.
+        never changes. Beyond one dimension ``alpha_`` is (n_pixels, n_components).
     mean_ : ndarray (n_pixels,)
     log_posterior_ : float
+        Of positions and hyper-parameters, values that were missing as they were filled; where positions are integrated
+        out the log evidence.
     log_score_ : float
         Leave-one-out log predictive density per value at the fitted positions.
     evidence_ : dict
@@ -112,14 +117,12 @@ class ElectroGP(Placing):
     width; points that lie evenly, or crowd in the middle. Points thrown independently along an open curve refute an even
     spacing: there the evidence takes 0, and the fit is that of ``r=0``.
 
-    A hole comes back with its width as long as frames on both sides of it go together. Across 45 to 70 degrees of a turning
-    texture they do not any more: holes of 8 frames then come back at 0.64 to 0.9 of their width. A clean
-    texture has a correlation with a longer tail than ``se``, which the score of single frames may prefer:
-    ``kernel="matern52"`` keeps the width there (0.97 to 1.11 where ``se`` has 0.71 to 0.9).
+    A hole comes back with its width as long as frames on both sides of it go together. Across 60 degrees of a turning
+    texture with noise they do not any more, and repulsion alone would have the hole closed: 8 frames come back at
+    0.7 of their width.
 
-    Missing values (NaN) in ``fit``: up to 8 different patterns of missing frames among the pixels enter
-    the likelihood exactly, each on the frames in which it is seen. Beyond, an EM step fills what is
-    missing with its conditional mean and adds the conditional covariance, before each round of grouping.
+    Missing values (NaN) in ``fit``: where positions are integrated out they enter the likelihood as what they are. At
+    the mode EM fills them with their conditional mean and adds the conditional covariance, before each round.
     """
 
     def __init__(
@@ -169,9 +172,6 @@ class ElectroGP(Placing):
         self.marginal = marginal
         self.callback = callback
 
-    _training: Block | None
-    sheet_: Sheet
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -186,25 +186,20 @@ class ElectroGP(Placing):
         if frames.shape[1] <= CHUNK // 2:
             frames = frames.astype(np.float64)
         self._training = frames
-        for earlier in ("marginal_", "sheet_"):
-            self.__dict__.pop(earlier, None)
-        if check_components(self.n_components) != 1:
-            self._fit_sheet(frames)
-            if self.n_components_ > 1:
-                return self
-        options = options_of(self)
-        if in_line(frames, options):
-            self._fit_line(frames, options)
-        elif not self._fit_marginal(frames):
-            self._fit_stream(columns_of(frames), frames.shape[0])
-        return self
-
-    def _fit_line(self, frames: Block, options: Options) -> None:
-        """Fit a long film in known order, in state-space form."""
+        self.__dict__.pop("marginal_", None)
+        options, p = Options.of(self), self.n_components
+        if not (p == "auto" or (isinstance(p, (int, np.integer)) and p in (1, 2, 3))):
+            raise InputError(f"n_components must be 1, 2, 3 or 'auto', got {p!r}")
         with one_thread():
-            fit, posterior = fit_line(frames, options)
-        self._adopt(fit)
-        self._posterior = posterior
+            p = choose_dimension(frames, options) if isinstance(p, str) else int(p)
+            if p > 1:
+                self._adopt(SheetPosterior(fit_sheet(frames, options, p)))
+            elif in_line(frames, options):
+                self._adopt(fit_line(frames, options))
+            else:
+                self._fit_curve(frames, options)
+        warn_of(self)
+        return self
 
     def fit_stream(self, chunks: Callable[[], Iterable[Block]], n_frames: int) -> ElectroGP:
         """Fit the curve to pixels that stream by.
@@ -222,95 +217,59 @@ class ElectroGP(Placing):
         self
             The pixels are not kept: predict with :meth:`posterior_weights`, place with :meth:`place_stream`.
         """
-        self._fit_stream(chunks, n_frames)
+        with one_thread():
+            self._adopt(CurvePosterior(fit_curve(chunks, n_frames, Options.of(self))))
         self._training = None
         self.n_features_in_ = self.mean_.size
         return self
 
-    def _fit_stream(self, chunks: Stream, n: int) -> None:
-        with one_thread():
-            fit = fit_curve(chunks, n, options_of(self))
-        self._adopt(fit)
-
-    def _adopt(self, fit: CurveFit) -> None:
+    def _adopt(self, posterior: CurvePosterior) -> None:
         """Take over what a fit has learnt."""
+        self._posterior, fit = posterior, posterior.fit
         self.fit_ = fit
-        self.n_components_ = 1
+        self.n_components_ = 1 if fit.x.ndim == 1 else fit.x.shape[1]
         self.embedding_ = fit.x
         self.alpha_ = fit.alpha[np.maximum(fit.label, 0)]
-        self.phi_ = fit.phi
-        self.noise_var_ = fit.noise_var
-        self.mean_ = fit.mean
+        self.phi_, self.noise_var_, self.mean_ = fit.phi, fit.noise_var, fit.mean
         self.label_ = fit.label
-        self.log_posterior_ = fit.log_posterior
-        self.log_score_ = fit.log_score
+        self.log_posterior_, self.log_score_, self.n_iter_ = fit.log_posterior, fit.log_score, fit.n_iter
         self.evidence_ = dict(fit.evidence)
-        self.kernel_ = fit.kernel.name
-        self.r_ = fit.r
-        self.corp_active_ = bool(fit.r > 0)
-        self.collapsed_ = self.ambiguous_ = False
-        self.init_ = fit.start
-        self.n_iter_ = fit.n_iter
-        self._posterior: CurvePosterior = CurvePosterior(fit)
-
-    def _fit_sheet(self, frames: Block) -> None:
-        """Fit positions of more than one dimension; ``auto`` may find that one is enough."""
-        with one_thread():
-            sheet = fit_sheet(frames, options_of(self), check_components(self.n_components))
-        self.n_components_ = sheet.x.shape[1]
-        if self.n_components_ == 1:
-            return
-        self.sheet_ = sheet
-        self.fit_ = sheet
-        self.embedding_, self.mean_, self.kernel_ = sheet.x, sheet.mean, sheet.kernel.name
-        self.alpha_ = sheet.alpha
-        self.phi_ = np.full(sheet.mean.size, sheet.phi)
-        self.noise_var_ = np.full(sheet.mean.size, sheet.phi * sheet.ratio)
-        self.log_posterior_, self.log_score_, self.n_iter_ = (
-            sheet.log_posterior,
-            sheet.log_score,
-            sheet.n_iter,
-        )
-        self.r_, self.corp_active_ = sheet.r, bool(sheet.r > 0)
+        self.kernel_, self.init_ = fit.kernel.name, fit.start
+        self.r_, self.corp_active_ = fit.r, bool(fit.r > 0)
         self.collapsed_ = self.ambiguous_ = False
 
-    def _fit_marginal(self, frames: Block) -> bool:
-        """Fit with the positions integrated out where dimensions are few; False where the mode is enough."""
-        noise: Any = self.noise_var
+    def _fit_curve(self, frames: Block, options: Options) -> None:
+        """Fit a curve with the positions integrated out, or at their mode where that is enough."""
         if self.marginal not in ("auto", True, False):
             raise InputError(f"marginal must be 'auto', True or False, got {self.marginal!r}")
-        robust = self.noise == "student"
-        if self.marginal is False or self.recipe == "paper" or not self.learn_x or np.ndim(noise) > 0:
-            if robust:
-                raise InputError(
-                    "noise 'student' needs positions that are learnt and integrated out and one noise variance for "
-                    "all pixels; leave out marginal, learn_x and noise_var"
-                )
-            return False
-        with one_thread():
-            found = fit_marginal(frames, options_of(self), always=robust or self.marginal is True)
-        if found is None:
-            return False
-        self.marginal_, fit = found
-        if self.marginal_.collapsed and self.marginal == "auto" and not robust:
+        robust = options.noise == "student"
+        each = isinstance(options.noise_var, np.ndarray)
+        found: MarginalPosterior | Options = options
+        if not (self.marginal is False or self.recipe == "paper" or not options.learn_x or each):
+            found = fit_marginal(frames, options, always=robust or self.marginal is True)
+        elif robust:
+            raise InputError(
+                "noise 'student' needs positions that are learnt and integrated out and one noise variance for "
+                "all pixels; leave out marginal, learn_x and noise_var"
+            )
+        if isinstance(found, Options):
+            self._adopt(CurvePosterior(fit_curve(columns_of(frames), len(frames), found)))
+        elif found.marginal.collapsed and self.marginal == "auto" and not robust:
             # Whoever asks for a curve has reason to expect one: the mode may find it where noise explains as much.
-            self._fit_stream(columns_of(frames), frames.shape[0])
+            self._adopt(CurvePosterior(fit_curve(columns_of(frames), len(frames), options)))
             noise_sd = np.sqrt(self.noise_var_.sum())
             self.collapsed_ = bool(np.linalg.norm(np.ptp(self.curve()[1], axis=0)) < noise_sd)
             self.ambiguous_ = not self.collapsed_
-            del self.marginal_
         else:
-            self._adopt(fit)
-            self._posterior = MarginalPosterior(self.marginal_, fit)
-            self.collapsed_, self.ambiguous_ = self.marginal_.collapsed, self.marginal_.ambiguous
-        warn_of(self)
-        return True
+            self.marginal_ = found.marginal
+            self._adopt(found)
+            self.collapsed_, self.ambiguous_ = found.marginal.collapsed, found.marginal.ambiguous
 
     # -- the curve ---------------------------------------------------------------------------------
 
     def posterior_weights(self, x: ArrayLike) -> Weights:
-        """Posterior at positions ``x`` (m,) as weights for streamed pixels: see :class:`Weights`."""
-        self._only_curves("posterior_weights")
+        """Posterior at positions ``x``, (m,) or (m, n_components), as weights for streamed pixels: see :class:`Weights`."""
+        check_is_fitted(self, "fit_")
         return self._posterior.weights(np.asarray(x, dtype=np.float64))
 
     def inverse_transform(self, x: ArrayLike, return_std: bool = False, *, noise: bool = False) -> Any:
@@ -319,12 +278,7 @@ class ElectroGP(Placing):
         ``noise=True`` gives the sd of a new noisy frame instead.
         """
         frames = self._trained()
-        if not self._curved:
-            at = np.asarray(x, dtype=np.float64).reshape(-1, self.n_components_)
-            mean, sd = self.sheet_.predict(frames, at, noise)
-            return (mean, sd) if return_std else mean
-        with one_thread():
-            mean, sd = self.posterior_weights(np.ravel(x)).apply(frames, sd=return_std, noise=noise)
+        mean, sd = self.posterior_weights(x).apply(frames, sd=return_std, noise=noise)
         return (mean, sd) if return_std else mean
 
     def curve(self, n_points: int = 500) -> tuple[Array, Block]:
@@ -365,18 +319,24 @@ class ElectroGP(Placing):
         )
 
     def sample(self, x: ArrayLike, random_state: Any = None, *, noise: bool = True) -> Array:
-        """One draw (m, n_pixels) from the posterior predictive at ``x`` (m,), jointly over x."""
+        """One draw (m, n_pixels) from the posterior predictive at ``x``, (m,) or (m, n_components), jointly over x."""
         frames = self._trained()
-        self._only_curves("sample")
-        return self._posterior.sample(
-            np.ravel(np.asarray(x, float)), frames, self._rng(random_state), noise=noise
-        )
+        at = positions(np.asarray(x), self.embedding_.shape[1:])
+        return self._posterior.sample(at, frames, self._rng(random_state), noise=noise)
 
     def leave_one_out(self) -> tuple[Block, Block]:
         """Each training frame predicted from the others at its position: mean and sd, noise included."""
         frames = self._trained()
-        self._only_curves("leave_one_out")
         mean, sd = self._posterior.leave_one_out(frames)
-        back = np.searchsorted(self._posterior.x[np.argsort(self._posterior.x)], self.embedding_)
-        index = np.argsort(self._posterior.x)[back]
-        return mean[index], sd[index]
+        return mean[self.fit_.index], sd[self.fit_.index]
+
+
+def warn_of(model: ElectroGP) -> None:
+    """Say where a fit is not to be relied on."""
+    if model.collapsed_:
+        text = "the curve collapsed to a point: noise explains the data as well; give more data, or known noise_var"
+    elif model.ambiguous_:
+        text = "another curve, or noise alone, is about as probable; give more data, or init"
+    else:
+        return
+    warnings.warn(text, ConvergenceWarning, stacklevel=3)

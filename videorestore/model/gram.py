@@ -23,8 +23,6 @@ Stream = Callable[[], Iterable[Block]]
 
 SAMPLE = 2048
 """Pixels kept from the first pass, evenly spread, to find the groups."""
-MAX_PATTERNS = 8
-"""Patterns of missing frames that are treated one by one; beyond, an EM step fills what is missing."""
 CHUNK = 8192
 STEPS = 16.0
 """Rounding steps of a pixel's type at its mean below which its change is rounding."""
@@ -60,10 +58,6 @@ class PixelFacts:
         Equal for equal frames.
     observed : ndarray (n,)
         Number of pixels seen in each frame.
-    pattern : ndarray (d,) of int
-        Which of ``patterns`` each pixel has; all 0 where nothing is missing.
-    patterns : tuple of ndarray (n,) of bool
-        Frames seen; empty where there are more than ``MAX_PATTERNS`` of them.
     sample : ndarray (n, s) and columns (s,)
         Evenly spread pixels, centred, NaN = missing, and where they stand.
     """
@@ -76,15 +70,34 @@ class PixelFacts:
     distance: Array
     codes: NDArray[np.uint64]
     observed: Indices
-    pattern: Indices
-    patterns: tuple[NDArray[np.bool_], ...]
     sample: Array
     columns: Indices
 
     @property
     def complete(self) -> bool:
         """Nothing is missing."""
-        return len(self.patterns) == 1 and bool(self.patterns[0].all())
+        return bool((self.seen == self.gram.shape[0]).all())
+
+    def check(self) -> None:
+        """Refuse frames through which no curve can be laid."""
+        unseen = np.flatnonzero(self.observed == 0)
+        if unseen.size:
+            raise InputError(
+                f"each frame needs a value that is not NaN, frame(s) {_some(unseen)} have none; leave them out"
+            )
+        blind = np.flatnonzero(self.seen == 0)
+        if blind.size:
+            raise InputError(
+                f"each pixel needs a value that is not NaN, pixel(s) {_some(blind)} have none in "
+                f"{self.gram.shape[0]} frames; leave them out"
+            )
+        if not self.active.any():
+            raise InputError("frames must differ, got equal ones only; there is no curve through one point")
+
+
+def _some(numbers: Indices) -> str:
+    text = ", ".join(str(k) for k in numbers[:5])
+    return text + (", ..." if numbers.size > 5 else "")
 
 
 def first_pass(stream: Stream, n: int, scale: Array | float | None = None) -> PixelFacts:
@@ -119,8 +132,6 @@ class _Pass:
         self.variances: list[Array] = []
         self.actives: list[NDArray[np.bool_]] = []
         self.counts: list[Indices] = []
-        self.pattern_ids: list[Indices] = []
-        self.patterns: dict[bytes, int] = {}
         self.columns: list[tuple[int, Array]] = []
         self.stride = 1
         self.dice = np.random.default_rng(0)
@@ -153,7 +164,6 @@ class _Pass:
         mean = block.mean(axis=0, dtype=np.float64)
         centred = block - mean.astype(block.dtype)
         variance = np.square(centred).sum(axis=0, dtype=np.float64) / n
-        self._note(np.packbits(np.ones((1, n), dtype=bool), axis=1), np.zeros(k, dtype=np.intp))
         self.counts.append(np.full(k, n, dtype=np.intp))
         self.observed += k
         self.common += k
@@ -171,9 +181,6 @@ class _Pass:
         mean = total / np.maximum(count, 1)
         centred = np.where(missing, 0, block - mean.astype(block.dtype))
         variance = np.square(centred).sum(axis=0, dtype=np.float64) / np.maximum(count, 1)
-        packed = np.ascontiguousarray(np.packbits(present, axis=0).T)
-        patterns, which = np.unique(packed, axis=0, return_inverse=True)
-        self._note(patterns, which.reshape(-1))
         self.counts.append(count.astype(np.intp))
         self.observed += present.sum(axis=1)
         # Squared differences over pixels seen in both frames, as three products.
@@ -185,19 +192,8 @@ class _Pass:
         self.gram += product
         return mean, np.where(missing, np.nan, centred), variance
 
-    def _note(self, patterns: NDArray[np.uint8], which: Indices) -> None:
-        """Number the patterns of seen frames, packed bits (p, n / 8), and the pixels (k,) by them."""
-        keys = [row.tobytes() for row in patterns]
-        ids = np.array([self.patterns.setdefault(key, len(self.patterns)) for key in keys], dtype=np.intp)
-        self.pattern_ids.append(ids[which])
-
     def first_pass(self) -> PixelFacts:
         """All that was learnt."""
-        few = len(self.patterns) <= MAX_PATTERNS
-        patterns = [
-            np.unpackbits(np.frombuffer(key, dtype=np.uint8))[: self.n].astype(bool)
-            for key in (self.patterns if few else ())
-        ]
         distance = np.where(self.common > 0, self.distance / np.maximum(self.common, 1), np.nan)
         distance = np.where(np.isnan(distance), np.nanmax(distance), distance) * self.pixels
         np.fill_diagonal(distance, 0.0)
@@ -210,8 +206,6 @@ class _Pass:
             distance=np.maximum(0.5 * (distance + distance.T), 0.0),
             codes=self.codes,
             observed=self.observed,
-            pattern=np.concatenate(self.pattern_ids),
-            patterns=tuple(patterns),
             sample=np.stack([column for _, column in self.columns], axis=1),
             columns=np.array([index for index, _ in self.columns], dtype=np.intp),
         )
@@ -232,12 +226,6 @@ def as_block(raw: Block, n: int, scale: Array | float | None, start: int) -> Blo
         )
         block = (block / part).astype(block.dtype, copy=False)
     return np.ascontiguousarray(block)
-
-
-def add_gram(total: Array, block: Block) -> None:
-    """Add ``block block'`` to ``total`` (n, n)."""
-    # A matrix times its own transpose runs as a rank-k update: half the work of a general product.
-    total += block @ block.T
 
 
 def group_grams(
@@ -261,6 +249,8 @@ def group_grams(
         for g in range(n_labels):
             first, last = edges[g], edges[g + 1]
             if last > first:
-                add_gram(grams[g], block[:, first:last])
+                # A matrix times its own transpose runs as a rank-k update: half the work of a general product.
+                part = block[:, first:last]
+                grams[g] += part @ part.T
                 sizes[g] += int(last - first)
     return grams, sizes

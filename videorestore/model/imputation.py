@@ -8,18 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError
-from videorestore.model.placement import Placement
+from videorestore.model.placement import METHODS, Placement
 from videorestore.model.posterior import CurvePosterior
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 Indices = NDArray[np.intp]
 
-METHODS = ("exact", "map", "mh", "em")
-DRAWS = 64
-"""Draws of a chain that are averaged, and positions of equal mass that stand for the exact posterior."""
-CELLS = 200
-"""Cells of the grid that the EM estimate looks at, the heaviest."""
 PIXELS = 8192
 """Pixels that are completed at once."""
 
@@ -44,20 +39,7 @@ def complete(
 
     The sd includes the noise; that of ``exact`` and ``mh`` also what is not known about the position.
     """
-    if method == "map":
-        at, log_weight = np.array([placement.mode()]), np.zeros(1)
-    elif method == "exact":
-        at = placement.quantiles((np.arange(DRAWS) + 0.5) / DRAWS)[0]
-        log_weight = np.zeros(at.size)
-    elif method == "mh":
-        x = placement.sample(n_samples, rng).x
-        at = x[:: max(1, x.size // DRAWS)]
-        log_weight = np.zeros(at.size)
-    else:
-        log_weight = placement.log_density + np.log(np.gradient(placement.grid))
-        top = np.sort(np.argsort(log_weight, kind="stable")[-CELLS:])
-        top = top[log_weight[top] > log_weight[top].max() - 30.0]
-        at, log_weight = placement.grid[top], log_weight[top]
+    at, log_weight = placement.support(method, n_samples, rng)
     weights = posterior.weights(at)
     value, spread = np.empty(missing.size), np.empty(missing.size)
     for first in range(0, missing.size, PIXELS):

@@ -1,8 +1,7 @@
-"""What goes into a fit and what comes out."""
+"""What comes out of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,30 +11,6 @@ from videorestore.model.covariance import Kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Progress = Callable[[str, int, float], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to fit; the meaning of each is said at :class:`videorestore.model.estimator.ElectroGP`."""
-
-    r: float | str = 1.0
-    temper: bool = True
-    kernel: str = "se"
-    init: str | Array = "auto"
-    hyper: str = "pixel"
-    periodic: bool = False
-    optimizer: str = "lbfgs"
-    max_iter: int = 200
-    tolerance: float = 1e-7
-    n_groups: int = 8
-    refits: int = 2
-    noise: str = "normal"
-    noise_var: float | Array | None = None
-    noise_floor: float = 1e-5
-    n_neighbors: int = 8
-    learn_x: bool = True
-    callback: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +19,14 @@ class CurveFit:
 
     Attributes
     ----------
-    x : ndarray (n,)
+    x : ndarray (n,), or (n, p) on a surface
         Position of each frame; equal frames share theirs.
     rows : ndarray (u,)
         Frames that count, one of each set of equal ones, in order of time; ``x[rows]`` are distinct.
+    index : ndarray (n,)
+        Which of ``rows`` each frame is equal to.
     alpha, ratio : ndarray (groups,)
-        Inverse squared length and noise ratio of each group.
+        Inverse squared length and noise ratio of each group; on a surface alpha is (groups, p).
     label : ndarray (d,)
         Group of each pixel, -1 for a pixel that never changes.
     phi, noise_var, mean : ndarray (d,)
@@ -57,15 +34,16 @@ class CurveFit:
     r : float
         Repulsion that was used.
     log_posterior : float
-        log p(Y | x, Theta) + log Corp(x).
+        log p(Y | x, Theta) + log Corp(x), missing values as they were filled.
     log_score : float
         Closed-form leave-one-out log predictive density of the frames, per value.
     evidence : dict
-        Leave-one-out log score per value of each kernel that was tried.
+        Log score per value of each kernel that was tried, runs of frames left out.
     """
 
     x: Array
     rows: Indices
+    index: Indices
     kernel: Kernel
     periodic: bool
     r: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 from videorestore.errors import InputError
 from videorestore.model.covariance import Array
 from videorestore.model.gram import Stream
-from videorestore.model.posterior import Block, CurvePosterior
 
+if TYPE_CHECKING:
+    from videorestore.model.posterior import CurvePosterior
+
+Block = NDArray[Any]
+
+METHODS = ("exact", "map", "mh", "em")
+DRAWS = 64
+"""Draws of a chain that are averaged, and positions of equal mass that stand for the exact posterior."""
+MASSES = 4000
+"""Positions of equal mass from which mean and sd are taken."""
+CELLS = 200
+"""Cells of the grid that the EM estimate looks at, the heaviest."""
 POINTS = 6
 """Nodes that a value between them is interpolated from; at 8 a length it is off by less than 1e-7 of the signal."""
 ZOOMS, FINER = 3, 32
@@ -193,25 +204,31 @@ class Placement:
             low, high = max(best - step, low), min(best + step, high)
         return float(best)
 
+    def support(self, method: str, n_samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Positions (k,) that stand for the posterior, and their log masses (k,).
+
+        ``exact``: evenly by mass. ``map``: the mode. ``mh``: draws of a chain. ``em``: the heaviest cells of the grid.
+        """
+        if method == "em":
+            log_mass = self.log_density + np.log(np.gradient(self.grid))
+            top = np.sort(np.argsort(log_mass, kind="stable")[-CELLS:])
+            top = top[log_mass[top] > log_mass[top].max() - 30.0]
+            return self.grid[top], log_mass[top]
+        if method == "map":
+            at = np.array([self.mode()])
+        elif method == "exact":
+            at = self.quantiles((np.arange(DRAWS) + 0.5) / DRAWS)[0]
+        else:
+            x = self.sample(n_samples, rng).x
+            at = x[:: max(1, x.size // DRAWS)]
+        return at, np.zeros(at.size)
+
     def moments(self) -> tuple[float, float]:
-        """Mean and sd of the grid posterior (log-linear between its points)."""
-        share = np.exp(_cell_masses(self.grid, self.log_density))
-        held = np.flatnonzero(share > 1e-12 * share.max())
-        share = share[held] / share[held].sum()
-        width = np.diff(self.grid)[held]
-        slope = np.diff(self.log_density)[held]
-        # Moments of exp(slope t) on [0, 1] by Gauss-Legendre: exact where cells are as flat as they are made.
-        node, weight = np.polynomial.legendre.leggauss(32)
-        t = 0.5 * (node + 1)
-        logs = np.log(weight) + slope[:, None] * t
-        density = np.exp(logs - logs.max(axis=1, keepdims=True))
-        density /= density.sum(axis=1, keepdims=True)
+        """Mean and sd of the grid posterior, from positions of equal mass."""
         # From the top, so that a narrow posterior does not drown in rounding.
         top = self.grid[int(self.log_density.argmax())]
-        at = (self.grid[held] - top)[:, None] + width[:, None] * t
-        mean = float(share @ (density * at).sum(axis=1))
-        variance = float(share @ (density * np.square(at - mean)).sum(axis=1))
-        return float(top + mean), float(np.sqrt(variance))
+        at = self.quantiles((np.arange(MASSES) + 0.5) / MASSES)[0] - top
+        return float(top + at.mean()), float(at.std())
 
     def quantiles(self, v: Array) -> tuple[Array, Array]:
         """Positions (k,) with shares ``v`` (k,) of the posterior before them, and the log density there."""

@@ -14,11 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from videorestore.errors import InputError
 from videorestore.model.gram import columns_of
 from videorestore.model.imputation import check_method, complete
-from videorestore.model.integrated.posterior import MarginalPosterior
-from videorestore.model.line.posterior import LinePosterior
-from videorestore.model.placement import Chain, Placement, gather
+from videorestore.model.placement import Chain, Placement
 from videorestore.model.posterior import CurvePosterior
-from videorestore.model.sheet.fit import Sheet
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -30,31 +27,22 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _training: Block | None
     _posterior: CurvePosterior
-    sheet_: Sheet
     fit_: Any
     n_components_: int
     random_state: Any
 
     def place(self, Z: ArrayLike) -> list[Placement]:
         """Posterior of the position of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        frames = self._trained()
-        self._only_curves("place")
-        return self.place_stream(columns_of(frames), self._frames(Z, reset=False))
+        return self.place_stream(columns_of(self._trained()), self._frames(Z, reset=False))
 
     def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
         """The same against training pixels that stream by in the blocks of the fit."""
         check_is_fitted(self, "fit_")
-        with one_thread():
-            if isinstance(self._posterior, (MarginalPosterior, LinePosterior)):
-                return [self._posterior.place(frame) for frame in frames]
-            return [Placement(self._posterior, seen) for seen in gather(self._posterior, chunks, frames)]
+        return self._posterior.place(chunks, frames)
 
     def transform(self, Z: ArrayLike) -> Array:
         """Most probable position (m, n_components) of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        if self._curved:
-            return np.array([[placement.mode()] for placement in self.place(Z)])
-        partial = self._frames(Z, reset=False)
-        return np.array([self.sheet_.place(self._trained(), z) for z in partial])
+        return np.array([np.atleast_1d(placement.mode()) for placement in self.place(Z)])
 
     def sample_placement(
         self, z: ArrayLike, n_samples: int = 1000, random_state: Any = None, *, proposal: str = "grid"
@@ -78,6 +66,7 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = np.asarray(z)
         if frame.ndim == 1:
             frame = frame[None, :]
+        self._only_curves("sample_placement")
         (placement,) = self.place(frame)
         return placement.sample(int(n_samples), self._rng(random_state), proposal)
 
@@ -114,12 +103,6 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rng = self._rng(random_state)
         out = np.array(partial, dtype=np.result_type(partial.dtype, np.float32))
         spread = np.zeros_like(out)
-        if not self._curved:
-            at = np.array([self.sheet_.place(frames, z) for z in partial])
-            mean, sd = self.sheet_.predict(frames, at, noise=True)
-            missing = np.isnan(partial)
-            out[missing], spread[missing] = mean[missing], sd[missing]
-            return (out, spread) if return_std else out
         with one_thread():
             for i, placement in enumerate(self.place(partial)):
                 missing = np.flatnonzero(np.isnan(partial[i]))
@@ -133,9 +116,6 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Mean log density per value of frames ``Y``, their positions integrated out; higher is better."""
         frames = self._frames(Y, reset=False)
         seen = (~np.isnan(frames)).sum()
-        if not self._curved:
-            logs = [self.sheet_.log_density(self._trained(), z) for z in frames]
-            return float(sum(logs) / max(int(seen), 1))
         return float(sum(placement.log_evidence for placement in self.place(frames)) / max(int(seen), 1))
 
     # -- checks ------------------------------------------------------------------------------------
@@ -159,7 +139,8 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(frames)
 
     def _only_curves(self, what: str) -> None:
-        if not self._curved:
+        check_is_fitted(self, "fit_")
+        if self.n_components_ > 1:
             raise InputError(
                 f"{what} is for curves, n_components is {self.n_components_}; use transform, inverse_transform, impute"
             )
@@ -175,9 +156,3 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _rng(self, random_state: Any) -> np.random.Generator:
         state = check_random_state(self.random_state if random_state is None else random_state)
         return np.random.default_rng(state.randint(0, 2**31 - 1))
-
-    @property
-    def _curved(self) -> bool:
-        """Positions have one dimension."""
-        check_is_fitted(self, "fit_")
-        return self.n_components_ == 1

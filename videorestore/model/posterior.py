@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.errors import InputError, NumericalError
-from videorestore.model.covariance import Array, covariance
-from videorestore.model.joint.fit import CurveFit
-from videorestore.model.joint.objective import inverse_and_logdet
+from videorestore.errors import InputError
+from videorestore.model.covariance import Array, covariance, precision
+from videorestore.model.gram import Stream
 from videorestore.model.missing import fill
+from videorestore.model.outcome import CurveFit
+from videorestore.model.placement import Placement, gather
 from videorestore.model.threads import one_thread
 
 Block = NDArray[Any]
@@ -50,27 +51,23 @@ class CurvePosterior:
     @cached_property
     def inverse(self) -> Array:
         """Inverse of E + ratio I of each group (groups, u, u)."""
-        x = self.x
-        out = np.empty((self.fit.ratio.size, x.size, x.size))
-        for g, (alpha, ratio) in enumerate(zip(self.fit.alpha, self.fit.ratio)):
-            e = covariance(self.fit.kernel, x, x, float(alpha), self.fit.periodic)
-            e.flat[:: x.size + 1] += ratio
-            inverse, _ = inverse_and_logdet(e)
-            if inverse is None:
-                raise NumericalError("the covariance of the frames is singular; raise noise_floor")
-            out[g] = inverse
-        return out
+        return np.stack(
+            [
+                precision(covariance(self.fit.kernel, self.x, self.x, alpha, self.fit.periodic), float(ratio))
+                for alpha, ratio in zip(self.fit.alpha, self.fit.ratio)
+            ]
+        )
 
     def weights(self, x: Array) -> Weights:
         """Weights that turn pixels of the frames into the posterior mean at ``x`` (m,)."""
-        at = positions(x)
+        at = positions(x, self.x.shape[1:])
         fit = self.fit
         own = self.x
-        matrix = np.empty((fit.ratio.size, at.size, own.size))
-        variance = np.empty((fit.ratio.size, at.size))
+        matrix = np.empty((fit.ratio.size, len(at), len(own)))
+        variance = np.empty((fit.ratio.size, len(at)))
         with one_thread():
             for g, alpha in enumerate(fit.alpha):
-                cross = covariance(fit.kernel, at, own, float(alpha), fit.periodic)
+                cross = covariance(fit.kernel, at, own, alpha, fit.periodic)
                 matrix[g] = cross @ self.inverse[g]
                 variance[g] = np.maximum(1.0 - np.einsum("ij,ij->i", matrix[g], cross), 0.0)
         return Weights(posterior=self, x=at, matrix=matrix, variance=variance)
@@ -88,14 +85,14 @@ class CurvePosterior:
         """Pixels (n, k) of all frames -> centred pixels (u, k) of the frames that count, NaN kept."""
         fit = self.fit
         values = np.asarray(block)
-        if values.ndim != 2 or values.shape[0] != fit.x.size:
-            raise InputError(f"a block of pixels must have shape ({fit.x.size}, k), got {values.shape}")
+        if values.ndim != 2 or values.shape[0] != len(fit.x):
+            raise InputError(f"a block of pixels must have shape ({len(fit.x)}, k), got {values.shape}")
         centre = fit.mean[columns]
         if centre.size != values.shape[1]:
             raise InputError(f"columns must name {values.shape[1]} pixels like the block, got {centre.size}")
         if values.dtype != np.float64:
             values = values.astype(np.float32, copy=False)
-        if fit.rows.size < fit.x.size:
+        if fit.rows.size < len(fit.x):
             values = values[fit.rows]
         return np.asarray(values - centre.astype(values.dtype))
 
@@ -135,6 +132,11 @@ class CurvePosterior:
                 sd[:, member] = np.sqrt(phi[member][None, :] / own)
         return mean + fit.mean[columns].astype(y.dtype), sd
 
+    def place(self, stream: Stream, frames: Block) -> list[Placement]:
+        """Posterior of the position of each of ``frames`` (m, d), NaN = not seen, from the pixels of the fit."""
+        with one_thread():
+            return [Placement(self, seen) for seen in gather(self, stream, frames)]
+
     def sample(
         self,
         x: Array,
@@ -151,7 +153,7 @@ class CurvePosterior:
         phi, variance = fit.phi[columns], fit.noise_var[columns]
         for g in np.unique(label[label >= 0]):
             member = np.flatnonzero(label == g)
-            alpha = float(fit.alpha[g])
+            alpha = fit.alpha[g]
             cross = covariance(fit.kernel, weights.x, self.x, alpha, fit.periodic)
             inner = (
                 covariance(fit.kernel, weights.x, weights.x, alpha, fit.periodic)
@@ -167,9 +169,9 @@ class CurvePosterior:
         return out
 
 
-def positions(x: Array) -> Array:
-    """Positions ``(m,)`` that can be asked for."""
-    at = np.asarray(x, dtype=np.float64).reshape(-1)
+def positions(x: Array, shape: tuple[int, ...] = ()) -> Array:
+    """Positions (m, *shape) that can be asked for."""
+    at = np.asarray(x, dtype=np.float64).reshape(-1, *shape)
     if not np.isfinite(at).all():
         raise InputError("positions must be finite numbers, found NaN or inf")
     return at
@@ -234,7 +236,7 @@ class Weights:
                     lever = self.matrix[g][:, rows]
                     extra = np.einsum("ij,ij->i", lever @ covariance_, lever)
                     spread[:, at] += extra[:, None] * phi[at]
-        mean = np.zeros((self.x.size, y.shape[1]), dtype=y.dtype)
+        mean = np.zeros((len(self.x), y.shape[1]), dtype=y.dtype)
         matrix = self.matrix.astype(y.dtype)
         groups = np.unique(label[label >= 0])
         for g in groups:
@@ -247,3 +249,33 @@ class Weights:
         if sd and noise:
             spread = spread + fit.noise_var[columns]
         return mean, np.sqrt(spread).astype(y.dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldWeights(Weights):
+    """Mean and sd (m, d) of the curve at positions ``x`` (m,); the weights themselves are not kept."""
+
+    values: Array
+    spread: Array
+
+    def mean(self, block: Block | None = None, columns: Columns = slice(None)) -> Block:
+        """Posterior mean (m, k) of the pixels ``columns``."""
+        return self.values[:, columns]
+
+    def sd(self, columns: Columns = slice(None), noise: bool = False) -> Array:
+        """Standard deviation (m, k) of the curve, or of a new noisy value."""
+        spread = self.spread[:, columns]
+        if not noise:
+            return spread
+        return np.asarray(np.sqrt(np.square(spread) + self.posterior.fit.noise_var[columns]))
+
+    def apply(
+        self,
+        block: Block | None = None,
+        columns: Columns = slice(None),
+        *,
+        sd: bool = True,
+        noise: bool = False,
+    ) -> tuple[Block, Block]:
+        """Mean and sd (m, k) of the pixels ``columns``."""
+        return self.mean(block, columns), self.sd(columns, noise) if sd else np.empty((0, 0))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.model.integrated.steps import Data
+from videorestore.model.options import Options
 
 Array = NDArray[np.float64]
 
@@ -30,31 +31,34 @@ class Frame:
     Attributes
     ----------
     mean : ndarray (d,)
-    axes : ndarray (d, a)
-        Orthonormal columns.
+    principal : ndarray (d, a), optional
+        Orthonormal columns, of which the smallest may be left out; None: the dimensions as they are.
     points : ndarray (n, d)
         Centred, 0 where missing.
     seen : ndarray (n, d)
-    turned : bool
-        The axes are principal ones, of which the smallest may be left out.
     scale : ndarray (d,)
         What each dimension was divided by, so that all have about one noise.
     """
 
     mean: Array
-    axes: Array
+    principal: Array | None
     points: Array
     seen: Array
-    turned: bool
     scale: Array
 
-    def data(self, *, tied: bool, floor: float, noise_var: float | None) -> Data:
+    @property
+    def axes(self) -> Array:
+        """The axes (d, a)."""
+        return np.eye(self.points.shape[1]) if self.principal is None else self.principal
+
+    def data(self, *, tied: bool, options: Options) -> Data:
         """The points in the axes."""
+        noise_var = options.noise_var
         y = self.points @ self.axes
         a = y.shape[1]
         left = self.points.shape[1] - a
         rest = np.maximum(np.square(self.points).sum(axis=1) - np.square(y).sum(axis=1), 0.0)
-        seen = self.seen if not left and not self.turned else np.ones_like(y)
+        seen = self.seen if self.principal is None else np.ones_like(y)
         if seen.all():
             groups: tuple[NDArray[np.intp], ...] = (np.arange(a),)
         else:
@@ -68,7 +72,8 @@ class Frame:
             groups=groups,
             tied=tied,
             scale=scale,
-            floor=max(floor, 1e-7) * float(np.square(self.points).sum() / max(self.seen.sum(), 1)),
+            floor=max(options.noise_floor, 1e-7)
+            * float(np.square(self.points).sum() / max(self.seen.sum(), 1)),
             noise_var=None if noise_var is None else max(float(noise_var), 1e-7 * scale),
             rest=rest if left else np.zeros(y.shape[0]),
             rest_size=left,
@@ -77,7 +82,7 @@ class Frame:
 
     def untied(self) -> Frame:
         """The same in the dimensions as they are."""
-        return replace(self, axes=np.eye(self.points.shape[1]), turned=False)
+        return replace(self, principal=None)
 
 
 def evened(frame: Frame, noise_var: Array) -> Frame | None:
@@ -86,9 +91,7 @@ def evened(frame: Frame, noise_var: Array) -> Frame | None:
     if logs.var() - 2.0 / len(frame.points) <= UNEQUAL:
         return None
     sd = np.exp(0.5 * (logs - logs.mean()))
-    return replace(
-        frame, points=frame.points / sd, scale=frame.scale * sd, axes=np.eye(sd.size), turned=False
-    )
+    return replace(frame, points=frame.points / sd, scale=frame.scale * sd, principal=None)
 
 
 def centred(y: Array) -> Frame:
@@ -97,10 +100,9 @@ def centred(y: Array) -> Frame:
     mean = np.where(seen, y, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return Frame(
         mean=mean,
-        axes=np.eye(y.shape[1]),
+        principal=None,
         points=np.where(seen, y - mean, 0.0),
         seen=seen.astype(np.float64),
-        turned=False,
         scale=np.ones(y.shape[1]),
     )
 
@@ -113,7 +115,7 @@ def turned(frame: Frame, level: float) -> Frame | None:
     points = frame.points
     n, d = points.shape
     if d <= FEW:
-        return replace(frame, axes=np.linalg.svd(points, full_matrices=True)[2].T, turned=True)
+        return replace(frame, principal=np.linalg.svd(points, full_matrices=True)[2].T)
     values, vectors = np.linalg.eigh(points @ points.T if d > n else points.T @ points)
     order = np.argsort(-values)[: min(n - 1, d)]
     values = np.maximum(values[order], 0.0) / n
@@ -129,4 +131,4 @@ def turned(frame: Frame, level: float) -> Frame | None:
     if d > n:
         axes = points.T @ axes
         axes = axes / np.linalg.norm(axes, axis=0)
-    return replace(frame, axes=axes, turned=True)
+    return replace(frame, principal=axes)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.checks import check_options
 from videorestore.model.gram import columns_of
 from videorestore.model.integrated.marginal import Marginal
-from videorestore.model.integrated.posterior import adopt
-from videorestore.model.integrated.search import FINE, Request, refine
+from videorestore.model.integrated.posterior import MarginalPosterior
+from videorestore.model.integrated.search import FINE, refine
 from videorestore.model.joint.fit import fit_curve
-from videorestore.model.outcome import CurveFit, Options
+from videorestore.model.options import Options
+from videorestore.model.outcome import CurveFit
 from videorestore.model.posterior import CurvePosterior
 
 Block = NDArray[Any]
@@ -27,44 +27,32 @@ SHARP = 8.0
 """Times the cells that the grid has at most, from which positions are so sharp that a search is not worth it."""
 
 
-def fit_marginal(frames: Block, options: Options, always: bool = False) -> tuple[Marginal, CurveFit] | None:
-    """Posterior with the positions of ``frames`` (n, d) integrated out; None where their mode is as good.
+def fit_marginal(frames: Block, options: Options, always: bool = False) -> MarginalPosterior | Options:
+    """Posterior with the positions of ``frames`` (n, d) integrated out; where their mode is as good, how to find that.
 
     ``always``: also where there are many frames, or a first look finds positions sharp.
     """
     n = frames.shape[0]
-    check_options(options, n)
+    options.check(n)
     if n > MOST_FRAMES and not always:
-        return None
-    anywhere = isinstance(options.init, str) and options.init == "auto"
+        return options
     # The mode is only a start here: one order and shared hyper-parameters serve.
     sketch = replace(
         options,
         r=float(options.periodic) if isinstance(options.r, str) else options.r,
-        init="eigenmaps" if anywhere else options.init,
-        hyper="shared" if options.hyper in ("pixel", "group") else options.hyper,
+        init="eigenmaps" if options.anywhere else options.init,
+        hyper="shared",
         max_iter=min(options.max_iter, 60),
     )
     fit = fit_curve(columns_of(frames), n, sketch)
     if not always and _cells(fit, frames) > SHARP * FINE:
-        return None
-    noise = options.noise_var
-    law = "student" if options.noise == "student" else "shared" if options.hyper == "shared" else "auto"
-    marginal = refine(
-        frames[fit.rows],
-        fit.x[fit.rows],
-        Request(
-            r=options.r,
-            noise=law,
-            noise_var=None if noise is None else float(noise),
-            noise_floor=options.noise_floor,
-            starts=anywhere,
-            level=float(fit.noise_var[fit.label >= 0].mean()),
-        ),
-        kernel=fit.kernel.name,
-        periodic=fit.periodic,
-    )
-    return None if marginal is None else (marginal, adopt(marginal, fit, frames))
+        return options
+    level = float(fit.noise_var[fit.label >= 0].mean())
+    found = refine(frames[fit.rows], fit.x[fit.rows], replace(options, kernel=fit.kernel.name), level)
+    if isinstance(found, Marginal):
+        return MarginalPosterior.of(found, fit, frames)
+    # Positions that were integrated out are not drawn to wrong orders as those at the mode are.
+    return options if found is None or not options.anywhere else replace(options, init=found[fit.index])
 
 
 def _cells(fit: CurveFit, frames: Block) -> float:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.model.integrated.basis import Array, Basis
-from videorestore.model.integrated.steps import LOG_ALPHA, Curve, Data, Moments, moments
+from videorestore.model.integrated.steps import LOG_ALPHA, Curve, Data, Moments, moments, softmax
 
 SHIFTS = np.linspace(-1.2, 1.2, 7)
 """Of log alpha around its best value."""
-SIZES = 24
+SIZES = 28
 """Signal variances tried, from what no data could show to ten times what is there."""
 PLANE = 2
 """Dimensions up to which each principal axis keeps its own signal variance."""
@@ -31,32 +30,29 @@ def integrated(
 ) -> tuple[Curve, Remainder | None]:
     """The curve over all hyper-parameters that are about as probable as the best, in and outside the kept axes.
 
-    ``points`` (n, d) are the data in all dimensions, ``axes`` (d, a) the kept ones. Principal axes that were found in the
-    same data leave the weak ones with less of the curve than it has there. So one signal variance for all
-    directions, which no rotation changes, is the rival of one for each axis, and wins unless they pay for the
-    directions that were learnt.
+    ``points`` (n, d) are the data in all dimensions, ``axes`` (d, a) the kept ones. One signal variance for all directions
+    is the rival of one for each. Principal axes that were found in the same data leave the weak ones with less of the
+    curve than it has there: no rotation changes the former, and it wins unless the others pay for the directions that
+    were learnt.
     """
     sums = moments(data, basis, q)
     rest = points - (points @ axes) @ axes.T if data.rest_size else np.zeros((len(points), 1))
     size = data.y.shape[1] + data.rest_size
-    found = [_Given.of(data, basis, q, curve, sums, rest @ rest.T, shift) for shift in SHIFTS]
-    own = np.array([one.log_own for one in found])
-    equal = np.array([one.log_equal for one in found])
-    extent = np.einsum("ka,kl,la->a", curve.mean, sums.gram[0][np.ix_(curve.keep, curve.keep)], curve.mean)
-    # A kept axis is known towards every weaker direction as well as noise over its extent allows.
-    known = 0.5 * np.log(np.maximum(np.sort(extent / curve.noise_var)[::-1], 1.0))
-    price = float(known @ np.maximum(size - 1.0 - np.arange(known.size), 0.0))
-    turned = data.tied and len(data.groups) == 1 and size > PLANE
-    alike = turned and np.logaddexp.reduce(equal) > np.logaddexp.reduce(own) - price
-    logs = equal if alike else own
-    share = np.exp(logs - logs.max())
-    share /= share.sum()
-    means = np.stack([one.equal_mean if alike else one.own_mean for one in found])
-    mean = np.tensordot(share, means, axes=1)
-    off = means - mean
-    spread = np.einsum("a,akd,ald->dkl", share, off, off)
-    for weight, one in zip(share, found):
-        spread += weight * (one.equal_spread if alike else one.own_spread)
+    given = [_Given(data, basis, q, curve, sums, rest @ rest.T, float(shift)) for shift in SHIFTS]
+    price = 0.0
+    if data.tied and len(data.groups) == 1:
+        inside = np.ix_(curve.keep, curve.keep)
+        extent = np.einsum("ka,kl,la->a", curve.mean, sums.gram[0][inside], curve.mean)
+        # A kept axis is known towards every weaker direction as well as noise over its extent allows.
+        known = 0.5 * np.log(np.maximum(np.sort(extent / curve.noise_var)[::-1], 1.0))
+        price = float(known @ np.maximum(size - 1.0 - np.arange(known.size), 0.0))
+    own, equal = (np.array([one.log_evidence(alike) for one in given]) for alike in (False, True))
+    alike = bool(size > PLANE and np.logaddexp.reduce(equal) > np.logaddexp.reduce(own) - price)
+    share = softmax(equal if alike else own)
+    means, spreads = zip(*(one.weights(alike) for one in given))
+    mean = np.tensordot(share, np.stack(means), axes=1)
+    off = np.stack(means) - mean
+    spread = np.einsum("a,akd,ald->dkl", share, off, off) + np.tensordot(share, np.stack(spreads), axes=1)
     # The shortest length has the most features to keep.
     steepest = basis.kernel.log_spectrum(np.square(basis.omega), curve.alpha * float(np.exp(SHIFTS[-1])))[0]
     keep = np.flatnonzero(steepest > steepest.max() - NEGLIGIBLE)
@@ -72,111 +68,87 @@ def integrated(
     return made, remainder(data, basis, q, made, rest, axes, alike) if data.rest_size else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """The curve given its length: evidence, means (k, a) and covariances of its weights.
+    """The curve given its length: its weights and their evidence at every signal variance.
 
-    ``own``: each axis has its signal variance, spread (a, k, k). ``equal``: one for all directions, spread (k, k).
+    ``logs`` (sizes, d) is the log evidence of each dimension, ``log_rest`` (sizes,) of what the axes leave out, ``base`` (sizes,)
+    the prior: even in the signal's sd, so that none is as good as any.
     """
 
-    log_own: float
-    own_mean: Array
-    own_spread: Array
-    log_equal: float
-    equal_mean: Array
-    equal_spread: Array
-
-    @classmethod
-    def of(
-        cls, data: Data, basis: Basis, q: Array, curve: Curve, sums: Moments, rest: Array, shift: float
-    ) -> _Given:
+    def __init__(
+        self, data: Data, basis: Basis, q: Array, curve: Curve, sums: Moments, rest: Array, shift: float
+    ) -> None:
         """``rest`` (n, n) products of the points outside the axes."""
-        k, d = sums.cross.shape
         log_alpha = float(curve.theta[0] + shift)
         root_s = np.exp(0.5 * basis.kernel.log_spectrum(np.square(basis.omega), float(np.exp(log_alpha)))[0])
-        prior = -0.5 * ((log_alpha - LOG_ALPHA[0]) / LOG_ALPHA[1]) ** 2
-        own, mean, spread = prior, np.empty((k, d)), np.empty((d, k, k))
+        self.prior = -0.5 * ((log_alpha - LOG_ALPHA[0]) / LOG_ALPHA[1]) ** 2
+        self.noise = curve.noise_var
+        self.groups = []
         for columns, gram in zip(data.groups, sums.gram):
             eigen, vectors = np.linalg.eigh(root_s[:, None] * gram * root_s)
-            eigen, turn = np.maximum(eigen, 0.0), root_s[:, None] * vectors
-            cross = turn.T @ sums.cross[:, columns]
-            top = sums.norm[columns] / sums.count[columns]
+            turn = root_s[:, None] * vectors
+            self.groups.append((columns, np.maximum(eigen, 0.0), turn, turn.T @ sums.cross[:, columns]))
+        steepest = max(float(eigen.max()) for _, eigen, _, _ in self.groups)
+        top = max(float((sums.norm / sums.count).max()), float(self.noise.max()))
+        self.sizes = size_grid(float(self.noise.min()), steepest, top)
+        self.base = 0.5 * np.log(self.sizes)
+        self.logs = np.empty((SIZES, sums.norm.size))
+        for columns, eigen, _, cross in self.groups:
             for j, column in enumerate(columns):
-                noise = float(curve.noise_var[column])
-                found = over_sizes(eigen, cross[:, j : j + 1], noise, float(top[j]))
-                own += found[0]
-                mean[:, column] = turn @ found[1][:, 0]
-                spread[column] = turn @ (found[2] + found[3]) @ turn.T
-        # What follows is asked for where there is but one group.
-        noise = float(curve.noise_var[0])
-        product = np.square(cross).sum(axis=1)
+                self.logs[:, column] = log_sizes(
+                    self.sizes, eigen, np.square(cross[:, j]), self.noise[column]
+                )
+        self.log_rest = np.zeros(SIZES)
         if data.rest_size:
+            _, eigen, turn, _ = self.groups[0]
             outside = _outside(data, basis.phi, q, turn, rest)
-            level = float(data.rest.mean()) / data.rest_size
-            own += over_sizes(eigen, np.sqrt(outside)[:, None], noise, level, data.rest_size)[0]
-            product = product + outside
-        whole = np.sqrt(product)[:, None]
-        one = over_sizes(eigen, whole, noise, float(top.max()), cross.shape[1] + data.rest_size)
-        gain = one[1] / np.maximum(whole, 1e-300)
-        return cls(
-            log_own=own,
-            own_mean=mean,
-            own_spread=spread,
-            log_equal=prior + one[0],
-            equal_mean=turn @ (gain * cross) if len(data.groups) == 1 else mean,
-            equal_spread=turn @ one[2] @ turn.T,
-        )
+            self.log_rest = log_sizes(self.sizes, eigen, outside, self.noise[0], data.rest_size)
+
+    def log_evidence(self, alike: bool) -> float:
+        """Over all signal variances, ``alike``: one for all dimensions."""
+        if alike:
+            return float(self.prior + np.logaddexp.reduce(self.base + self.logs.sum(axis=1) + self.log_rest))
+        each = float(np.logaddexp.reduce(self.base[:, None] + self.logs, axis=0).sum())
+        rest = float(np.logaddexp.reduce(self.base + self.log_rest)) if self.log_rest.any() else 0.0
+        return float(self.prior + each + rest)
+
+    def weights(self, alike: bool) -> tuple[Array, Array]:
+        """Means (k, d) and covariances (d, k, k) of the weights."""
+        k, d = len(self.groups[0][1]), self.noise.size
+        mean, spread = np.empty((k, d)), np.empty((d, k, k))
+        together = softmax(self.base + self.logs.sum(axis=1) + self.log_rest)
+        for columns, eigen, turn, cross in self.groups:
+            for j, column in enumerate(columns):
+                share = together if alike else softmax(self.base + self.logs[:, column])
+                variance = weight_variance(self.sizes, eigen, self.noise[column])
+                means = variance * cross[:, j] / self.noise[column]
+                middle = share @ means
+                off = means - middle
+                inner = np.diag(share @ variance) + off.T @ (share[:, None] * off)
+                mean[:, column], spread[column] = turn @ middle, turn @ inner @ turn.T
+        return mean, spread
+
+
+def size_grid(noise: float, steepest: float, top: float) -> Array:
+    """Signal variances from what no data could show, for the largest eigenvalue of the features, to ten times ``top``."""
+    return np.geomspace(1e-3 * noise / max(steepest, 1e-300), 10.0 * top, SIZES)
+
+
+def weight_variance(size: Array, eigen: Array, noise: float) -> Array:
+    """Posterior variance (sizes, k) of the weights in the eigenbasis of the Gram matrix."""
+    return np.asarray(size[:, None] / (1.0 + eigen * size[:, None] / noise))
+
+
+def log_sizes(size: Array, eigen: Array, square: Array, noise: float, count: int = 1) -> Array:
+    """Log evidence (sizes,) of ``count`` dimensions whose products with the features have the sum of squares ``square`` (k,)."""
+    gain = 0.5 * weight_variance(size, eigen, noise) @ square / noise**2
+    return np.asarray(gain - 0.5 * count * np.log1p(eigen * size[:, None] / noise).sum(axis=1))
 
 
 def _outside(data: Data, phi: Array, q: Array, turn: Array, rest: Array) -> Array:
     """Squared products (k,) of the whitened features with the points outside the axes."""
     lever = turn.T @ phi.T @ (q.T * data.weight)
     return np.asarray(np.maximum(np.einsum("kn,nm,km->k", lever, rest, lever), 0.0))
-
-
-def over_sizes(
-    eigen: Array, cross: Array, noise: float, top: float, count: int = 1
-) -> tuple[float, Array, NDArray[np.float64], NDArray[np.float64]]:
-    """Weights in the eigenbasis of the Gram matrix with the signal variance integrated out.
-
-    Its prior is even in the signal's sd, so that none is as good as any.
-
-    Parameters
-    ----------
-    eigen : ndarray (k,)
-    cross : ndarray (k, c)
-        Products of features and data.
-    noise, top : float
-        Noise variance, and variance of the data.
-    count : int
-        Dimensions that share the signal variance, where ``cross`` is a root of their sum of products.
-
-    Returns
-    -------
-    log_evidence : float
-    mean : ndarray (k, c)
-    variance, spread : ndarray (k, k)
-        Mean covariance of the weights, and covariance of their means (0 where ``count`` is above 1).
-    """
-    size = np.geomspace(1e-3 * noise / max(float(eigen.max()), 1e-300), 10.0 * max(top, noise), SIZES)[
-        :, None
-    ]
-    variance = size / (1.0 + eigen * size / noise)
-    square = np.square(cross).sum(axis=1)
-    logs = (
-        0.5 * variance @ square / noise**2
-        - 0.5 * count * np.log1p(eigen * size / noise).sum(axis=1)
-        + 0.5 * np.log(size[:, 0])
-    )
-    share = np.exp(logs - logs.max())
-    value = float(logs.max() + np.log(share.sum()))
-    share /= share.sum()
-    gain = share @ variance / noise
-    mean = gain[:, None] * cross
-    if count > 1:
-        return value, mean, np.diag(share @ variance), np.zeros((eigen.size, eigen.size))
-    off = (variance / noise - gain) * cross[:, 0]
-    return value, mean, np.diag(share @ variance), off.T @ (share[:, None] * off)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,10 +209,11 @@ def remainder(
         inside = np.square(data.y)
         square, count = square + np.square(lever @ data.y).sum(axis=1), count + data.y.shape[1]
         top = max(top, float(inside.mean(axis=0).max()))
-    product = np.sqrt(square)[:, None]
-    _, gained, variance, _ = over_sizes(np.maximum(eigen, 0.0), product, noise, top, count)
-    gain = gained / np.maximum(product, 1e-300)
-    root = turn * np.sqrt(np.diagonal(variance))
+    eigen = np.maximum(eigen, 0.0)
+    size = size_grid(noise, float(eigen.max()), max(top, noise))
+    share = softmax(0.5 * np.log(size) + log_sizes(size, eigen, square, noise, count))
+    variance = share @ weight_variance(size, eigen, noise)
+    root = turn * np.sqrt(variance)
     # Louis' identity where all is noise: what is known of the curve comes from the mean features of each point.
     lost = gram - (phi.T @ q.T * data.weight) @ (q @ phi)
     precision, vectors = np.linalg.eigh(np.eye(root.shape[1]) - root.T @ lost @ root / noise)
@@ -249,5 +222,8 @@ def remainder(
         extent = np.einsum("ka,kl,la->a", curve.mean, gram, curve.mean)
         root = np.concatenate([root, curve.mean * np.sqrt(noise / np.maximum(extent, noise))], axis=1)
     return Remainder(
-        weights=turn @ (gain * (lever @ rest)), root=root, axes=axes, scale=np.ones(axes.shape[0])
+        weights=turn @ ((variance / noise)[:, None] * (lever @ rest)),
+        root=root,
+        axes=axes,
+        scale=np.ones(axes.shape[0]),
     )

@@ -35,8 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from videorestore.model.covariance import Kernel
-from videorestore.model.integrated.basis import features, to_s
+from videorestore.model.integrated.basis import Basis, features, to_s
 from videorestore.model.integrated.hyper import Remainder
 from videorestore.model.integrated.steps import Curve, Data
 
@@ -54,27 +53,20 @@ class Marginal:
     ----------
     x, x_sd : ndarray (n,)
         Most probable position of each point in (0, 1), and sd of its posterior.
-    grid : ndarray (m,)
-        Cells of the axis along which the covariance is stationary.
     q : ndarray (n, m)
-        Posterior probability of each cell.
+        Posterior probability of each cell of the basis' grid.
+    basis, data, curve
+        See :mod:`videorestore.model.integrated.steps`.
+    root : ndarray (k, a, j)
+        Root of the joint covariance of the curve's weights.
     mean : ndarray (d,)
         Centre of the data.
-    weights : ndarray (k, a)
-        Posterior means of the curve's features, in the kept axes.
-    root : ndarray (k, a, j)
-        Root of their joint covariance.
     loading : ndarray (d, a)
         What an axis is in the dimensions of the data.
     rest : Remainder or None
         The curve outside the kept axes.
-    alpha : float
     phi, noise_var : ndarray (d,)
         Signal and noise variance of each dimension.
-    r : float
-        Repulsion that was used.
-    crowded : bool
-        Positions crowd in the middle of the axis of the covariance.
     evidence : float
         Log evidence with curve and positions integrated out.
     start : str
@@ -91,21 +83,14 @@ class Marginal:
 
     x: Array
     x_sd: Array
-    grid: Array
     q: Array
-    mean: Array
-    weights: Array
+    basis: Basis
+    data: Data
+    curve: Curve
     root: Array
+    mean: Array
     loading: Array
     rest: Remainder | None
-    omega: Array
-    curve: Curve
-    data: Data
-    kernel: Kernel
-    periodic: bool
-    crowded: bool
-    r: float
-    alpha: float
     phi: Array
     noise_var: Array
     evidence: float
@@ -117,15 +102,26 @@ class Marginal:
     freedom: float | None
 
     @property
+    def r(self) -> float:
+        """Repulsion that was used."""
+        return self.basis.r
+
+    @property
+    def weights(self) -> Array:
+        """Posterior means (k, a) of the curve's features, in the kept axes."""
+        return self.curve.mean
+
+    @property
     def span(self) -> tuple[float, float]:
         """Where the curve is held by data: beyond it lies the prior. On a point any place is as good."""
-        if self.periodic or np.ptp(self.x) < 1.0 / self.grid.size:
+        if self.basis.periodic or np.ptp(self.x) < 1.0 / self.basis.s.size:
             return 0.0, 1.0
         return float(self.x.min()), float(self.x.max())
 
     def features(self, x: Array) -> Array:
         """The curve's features (p, k) at positions ``x`` (p,)."""
-        return features(to_s(1.0 - x if self.flip else x, self.crowded), self.omega, self.periodic)
+        at = to_s(1.0 - x if self.flip else x, self.basis.crowded)
+        return features(at, self.basis.omega[self.curve.keep], self.basis.periodic)
 
     def in_axes(self, x: Array) -> tuple[Array, Array]:
         """Mean (p, a) of the curve at ``x`` (p,) in the kept axes, and a root (p, a, a) of its covariance."""

@@ -8,36 +8,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
-from videorestore.model.integrated.basis import features
+from videorestore.model.gram import Stream
 from videorestore.model.integrated.marginal import Array, Marginal
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns, CurvePosterior, Weights, positions
-
-
-def adopt(marginal: Marginal, fit: CurveFit, frames: Block) -> CurveFit:
-    """The record of a fit with positions and hyper-parameters of the integrated posterior."""
-    d = fit.mean.size
-    share = marginal.noise_var.mean() / max(float(marginal.phi.mean()), 1e-300)
-    posterior = MarginalPosterior(marginal, fit)
-    # Equal frames share the position of the one that counts.
-    order = np.argsort(fit.x[fit.rows], kind="stable")
-    index = order[np.searchsorted(fit.x[fit.rows][order], fit.x)]
-    return replace(
-        fit,
-        x=marginal.x[index],
-        alpha=np.array([marginal.alpha]),
-        ratio=np.array([share]),
-        label=np.where(fit.label >= 0, 0, -1).astype(np.int16),
-        phi=np.where(fit.label >= 0, marginal.phi, 0.0),
-        noise_var=np.where(fit.label >= 0, marginal.noise_var, 0.0),
-        mean=marginal.mean.astype(fit.mean.dtype).reshape(d),
-        r=marginal.r,
-        log_posterior=marginal.evidence,
-        log_score=posterior.log_score(frames[fit.rows]),
-        start=marginal.start if marginal.start != "given" else fit.start,
-        n_iter=fit.n_iter + marginal.n_iter,
-    )
+from videorestore.model.posterior import Block, Columns, CurvePosterior, HeldWeights, positions
+from videorestore.model.threads import one_thread
 
 
 class MarginalPosterior(CurvePosterior):
@@ -49,6 +25,29 @@ class MarginalPosterior(CurvePosterior):
     def __init__(self, marginal: Marginal, fit: CurveFit) -> None:
         super().__init__(fit)
         self.marginal = marginal
+
+    @classmethod
+    def of(cls, marginal: Marginal, fit: CurveFit, frames: Block) -> MarginalPosterior:
+        """With the record of a fit, its positions and hyper-parameters replaced by the integrated ones."""
+        active = fit.label >= 0
+        return cls(
+            marginal,
+            replace(
+                fit,
+                x=marginal.x[fit.index],
+                alpha=np.array([marginal.curve.alpha]),
+                ratio=np.array([marginal.noise_var.mean() / max(float(marginal.phi.mean()), 1e-300)]),
+                label=np.where(active, 0, -1).astype(np.int16),
+                phi=np.where(active, marginal.phi, 0.0),
+                noise_var=np.where(active, marginal.noise_var, 0.0),
+                mean=marginal.mean,
+                r=marginal.r,
+                log_posterior=marginal.evidence,
+                log_score=cls(marginal, fit).log_score(frames[fit.rows]),
+                start=marginal.start if marginal.start != "given" else fit.start,
+                n_iter=fit.n_iter + marginal.n_iter,
+            ),
+        )
 
     @property
     def span(self) -> tuple[float, float]:
@@ -112,7 +111,7 @@ class MarginalPosterior(CurvePosterior):
         data, curve = m.data, m.curve
         n = m.x.size
         k, d = curve.mean.shape
-        on_grid = features(m.grid, m.omega, m.periodic)
+        on_grid = m.basis.phi[:, curve.keep]
         at = m.features(m.x)
         known = data.weight[:, None] * data.seen
         mean = np.empty((n, d))
@@ -138,39 +137,10 @@ class MarginalPosterior(CurvePosterior):
         logs = -0.5 * np.square(z) - np.log(sd) - 0.5 * np.log(2 * np.pi)
         return float(np.nanmean(logs))
 
-    def place(self, frame: Block) -> Placement:
-        """Posterior of the position of one frame (d,), NaN = not seen."""
-        return MarginalPlacement(self, np.asarray(frame, dtype=np.float64).reshape(-1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldWeights(Weights):
-    """Mean and sd (m, d) of the curve at positions ``x`` (m,); the weights themselves are not kept."""
-
-    values: Array
-    spread: Array
-
-    def mean(self, block: Block | None = None, columns: Columns = slice(None)) -> Block:
-        """Posterior mean (m, k) of the pixels ``columns``."""
-        return self.values[:, columns]
-
-    def sd(self, columns: Columns = slice(None), noise: bool = False) -> Array:
-        """Standard deviation (m, k) of the curve, or of a new noisy value."""
-        spread = self.spread[:, columns]
-        if not noise:
-            return spread
-        return np.asarray(np.sqrt(np.square(spread) + self.posterior.fit.noise_var[columns]))
-
-    def apply(
-        self,
-        block: Block | None = None,
-        columns: Columns = slice(None),
-        *,
-        sd: bool = True,
-        noise: bool = False,
-    ) -> tuple[Block, Block]:
-        """Mean and sd (m, k) of the pixels ``columns``."""
-        return self.mean(block, columns), self.sd(columns, noise) if sd else np.empty((0, 0))
+    def place(self, stream: Stream, frames: Block) -> list[Placement]:
+        """Posterior of the position of each of ``frames`` (m, d), NaN = not seen."""
+        with one_thread():
+            return [MarginalPlacement(self, frame.astype(np.float64)) for frame in frames]
 
 
 NODES = 500

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from videorestore.model.covariance import kernel_named
 from videorestore.model.integrated.axes import Frame, centred, evened, turned
 from videorestore.model.integrated.basis import Basis, make_basis, to_s
 from videorestore.model.integrated.marginal import Marginal
-from videorestore.model.integrated.starts import differs, distances, relinked, starting_orders
 from videorestore.model.integrated.state import State, finish, modes
 from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step, reweighted
+from videorestore.model.options import Options
+from videorestore.model.starts import differs, distances, ranks, relinked, starting_orders
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -50,43 +51,7 @@ BENT = 2.0
 curve it lay behind by 0.9 on straight lines through 10 points and by 2.5 on parabolas."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is asked of a search.
-
-    Attributes
-    ----------
-    r : float or "auto"
-        Repulsion of the Coulomb process; ``auto`` asks the evidence.
-    noise : {"auto", "shared", "dimension", "student"}
-        One noise variance for all dimensions, or one for each; ``auto`` asks the evidence. ``student``: one scale
-        for all, with the heavy tails of Student's law.
-    noise_var : float or None
-        Known noise variance.
-    noise_floor : float
-        Smallest noise variance, as a share of the mean variance of the data.
-    starts : bool
-        Try other orders too, and keep the one with the highest evidence.
-    level : float
-        Noise variance as a first look sees it.
-    """
-
-    r: float | str = "auto"
-    noise: str = "auto"
-    noise_var: float | None = None
-    noise_floor: float = 1e-5
-    starts: bool = True
-    level: float = np.inf
-
-
-def refine(
-    Y: ArrayLike,
-    x0: ArrayLike,
-    request: Request,
-    *,
-    kernel: str = "se",
-    periodic: bool = False,
-) -> Marginal | None:
+def refine(Y: ArrayLike, x0: ArrayLike, options: Options, level: float = np.inf) -> Marginal | Array | None:
     """Posterior of the curve through points with their positions integrated out.
 
     Parameters
@@ -95,65 +60,54 @@ def refine(
         Points, NaN = missing.
     x0 : ndarray (n,)
         Positions in (0, 1) to start from.
-    request : Request
-    kernel : {"se", "matern32", "matern52"}
-    periodic : bool
-        The curve is closed.
+    options : Options
+        Which kernel (not "auto"), repulsion and noise; other orders are tried where ``init`` is "auto".
+    level : float
+        Noise variance as a first look sees it.
 
     Returns
     -------
-    marginal : Marginal or None
-        None where positions are so sharp that the grid cannot hold them: the mode is as good then.
+    marginal : Marginal, ndarray (n,) or None
+        Where positions are so sharp that the grid cannot hold them their mode is as good: then an order for it to
+        start from, None where none was found.
     """
     y = np.asarray(Y, dtype=np.float64)
     if y.ndim != 2 or np.shape(x0) != (y.shape[0],):
         raise InputError(f"points must be (n, d) and positions (n,), got {y.shape} and {np.shape(x0)}")
-    if request.noise not in ("auto", "shared", "dimension", "student"):
-        raise InputError(f"noise must be 'auto', 'shared', 'dimension' or 'student', got {request.noise!r}")
     with one_thread():
-        return _refine(y, np.asarray(x0, dtype=np.float64), kernel, periodic, request)
+        return _refine(y, np.asarray(x0, dtype=np.float64), options, level)
 
 
-def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Request) -> Marginal | None:
-    r, noise, n = request.r, request.noise, y.shape[0]
-    frame: Frame | None = centred(y)
-    assert frame is not None
-    if not np.square(frame.points).sum() > 0:
-        return None
-    whole = bool(frame.seen.all())
-    many = whole and y.shape[1] > OWN_DIMENSIONS and noise == "auto" and request.noise_var is None
-    if many:
-        # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
-        z = frame.points[np.argsort(given, kind="stable")]
-        frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
-    if whole and noise != "dimension" and y.shape[1] > 1:
-        frame = turned(frame, np.inf if np.ptp(frame.scale) > 0 else request.level)
-    elif y.shape[1] > OWN_DIMENSIONS:
-        frame = None
+def _refine(y: Array, given: Array, options: Options, level: float) -> Marginal | Array | None:
+    r, periodic, (n, d) = options.r, options.periodic, y.shape
+    free = options.noise == "normal" and options.hyper != "shared"
+    many = free and d > OWN_DIMENSIONS and options.noise_var is None and not np.isnan(y).any()
+    frame = _frame_of(y, given, level, many)
     if frame is None:
         return None
     layout: dict[str, Any] = {
         "n": n,
         "count": int(np.clip(0.72 * n, 24, 96)),
-        "kernel": kernel_named(kernel),
+        "kernel": kernel_named(options.kernel),
         "periodic": periodic,
         "r": max(R_FIRST if periodic else 0.0, 0.0 if isinstance(r, str) else r),
     }
-    data = frame.data(tied=noise != "dimension", floor=request.noise_floor, noise_var=request.noise_var)
-    freedom = FREEDOM if noise == "student" else None
-    best, ambiguous = _search(data, make_basis(size=COARSE, **layout), given, request.starts, freedom)
+    data = frame.data(tied=True, options=options)
+    freedom = FREEDOM if options.noise == "student" else None
+    best, ambiguous = _search(data, make_basis(size=COARSE, **layout), given, options.anywhere, freedom)
     if many:
-        frame, best = _whitened(frame, best, request)
+        frame, best = _whitened(frame, best, options)
         if frame is None:
             return None
     cells = _cells(best)
-    if freedom is None and (cells > 2 * FINE or (y.shape[1] > OWN_DIMENSIONS and cells > SHARP * n)):
-        return None
+    if freedom is None and (cells > 2 * FINE or (d > OWN_DIMENSIONS and cells > SHARP * n)):
+        return ranks(modes(best.q, best.basis.s, periodic))
     layout["size"] = min(cells, FINE)
     if not isinstance(r, str):
         layout["r"] = r
     best = _run(_regrid(best, make_basis(**layout)), 40)
-    best, frame = _noise_of_dimensions(best, frame, request)
+    if free:
+        best, frame = _noise_of_dimensions(best, frame, options)
     if (isinstance(r, str) or r > 0) and not periodic:
         other = _challenge(_crowded(best, layout), best)
         if other.evidence > best.evidence + R_PRICE:
@@ -161,6 +115,19 @@ def _refine(y: Array, given: Array, kernel: str, periodic: bool, request: Reques
     if isinstance(r, str):
         best = _learn_r(best)
     return finish(best, frame, ambiguous)
+
+
+def _frame_of(y: Array, given: Array, level: float, many: bool) -> Frame | None:
+    """Points (n, d) as they are searched in, ``many``: each dimension divided by its own noise; None if there is nothing to find."""
+    frame = centred(y)
+    whole, d = bool(frame.seen.all()), y.shape[1]
+    if not np.square(frame.points).sum() > 0 or (d > OWN_DIMENSIONS and not whole):
+        return None
+    if many:
+        # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
+        z = frame.points[np.argsort(given, kind="stable")]
+        frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
+    return turned(frame, np.inf if np.ptp(frame.scale) > 0 else level) if whole and d > 1 else frame
 
 
 def _first_theta(data: Data, log_alpha: float, share: float) -> Array:
@@ -245,22 +212,21 @@ def _learn_r(best: State) -> State:
     return _run(best, 10)
 
 
-def _noise_of_dimensions(best: State, frame: Frame, request: Request) -> tuple[State, Frame]:
+def _noise_of_dimensions(best: State, frame: Frame, options: Options) -> tuple[State, Frame]:
     """One noise variance for each dimension, where that explains the data decisively better."""
     d = frame.points.shape[1]
-    if request.noise != "auto" or not 2 <= d <= OWN_DIMENSIONS or not best.data.tied:
+    if not 2 <= d <= OWN_DIMENSIONS:
         return best, frame
-    options: dict[str, Any] = {"floor": request.noise_floor, "noise_var": request.noise_var}
     # Each variance more must earn its keep.
     own, price = frame.untied(), 3.0 + 2.0 * (d - 1)
-    data = own.data(tied=False, **options)
+    data = own.data(tied=False, options=options)
     spread = np.log(np.maximum(np.square(frame.axes) @ best.curve.phi, 1e-6 * data.scale))
     theta = np.concatenate([best.curve.theta[:1], spread, np.full(d, best.curve.theta[-1])])
     other = _challenge(_begin(data, best.basis, best.q, best.start, theta), best)
     return (_run(other, 20), own) if other.evidence > best.evidence + price else (best, frame)
 
 
-def _whitened(frame: Frame, best: State, request: Request) -> tuple[Frame | None, State]:
+def _whitened(frame: Frame, best: State, options: Options) -> tuple[Frame | None, State]:
     """Where many dimensions differ in their noise still, each divided by its own, and the search gone on from there."""
     for _ in range(WHITENINGS):
         path = best.basis.phi[:, best.curve.keep] @ best.curve.mean
@@ -271,7 +237,7 @@ def _whitened(frame: Frame, best: State, request: Request) -> tuple[Frame | None
         if made is None:
             return None, best
         frame = made
-        data = frame.data(tied=True, floor=request.noise_floor, noise_var=None)
+        data = frame.data(tied=True, options=options)
         best = _run(_begin(data, best.basis, best.q, best.start), 25)
     return frame, best
 

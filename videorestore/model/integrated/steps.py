@@ -255,7 +255,7 @@ def position_step(data: Data, basis: Basis, curve: Curve, field: Array) -> tuple
     if on.any():
         b, stiffness, u = basis.waves[:, on], basis.stiffness[on], field[on]
         for _ in range(2):
-            q = _softmax(log_p + b @ u)
+            q = softmax(log_p + b @ u)
             own = q @ b
             slope = own.sum(axis=0) + u / stiffness
             bend = b.T @ (q.sum(axis=0)[:, None] * b) - own.T @ own + np.diag(1.0 / stiffness)
@@ -265,7 +265,7 @@ def position_step(data: Data, basis: Basis, curve: Curve, field: Array) -> tuple
         field = field.copy()
         field[on] = u
         log_p = log_p + b @ u
-    return _softmax(log_p), field
+    return softmax(log_p), field
 
 
 def log_evidence(basis: Basis, curve: Curve, q: Array) -> float:
@@ -288,6 +288,7 @@ def log_evidence(basis: Basis, curve: Curve, q: Array) -> float:
     return curve.log_evidence + entropy + energy + 0.5 * float(np.log1p(stiffness * n / 2).sum())
 
 
-def _softmax(log_p: Array) -> Array:
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+def softmax(logs: Array) -> Array:
+    """Shares along the last axis that sum to 1."""
+    share = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(share / share.sum(axis=-1, keepdims=True))

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.model.gram import PixelFacts, Stream, as_block
+from videorestore.model.gram import PixelFacts, Stream, as_block, group_grams
 from videorestore.model.missing import fill
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 Indices = NDArray[np.intp]
 
-
+Assign = Callable[[Block, slice], tuple[Indices, Array | None]]
+"""Labels (k,) of a centred block (u, k) of pixels, and their phi (k,) where they are to be divided by its root."""
 Extra = tuple[int, Indices, Array]
 """Label, rows and matrix to be added to that label's Gram matrix on those rows."""
 
@@ -45,6 +46,11 @@ class Pixels:
     scale: Array | float | None = None
     belief: Belief | None = None
 
+    @property
+    def seen(self) -> Array:
+        """Distinct frames in which each pixel is seen (d,)."""
+        return np.minimum(self.facts.seen, self.rows.size).astype(np.float64)
+
     def _centred(self) -> Iterator[tuple[slice, Block]]:
         start = 0
         for raw in self.stream():
@@ -72,26 +78,27 @@ class Pixels:
         self._filled(block, columns)
         return block, columns
 
-    def labelled(
-        self, assign: Callable[[Block, slice], tuple[Indices, Array | None]], many: int
-    ) -> Iterator[tuple[Block, Indices, list[Extra]]]:
-        """Centred, filled blocks, divided by sqrt(phi) where ``assign`` gives one, with their pixels' cells.
+    def labelled(self, assign: Assign) -> Iterator[tuple[Block, Indices, list[Extra]]]:
+        """Centred, filled blocks, divided by sqrt(phi) where ``assign`` gives one, with their pixels' labels.
 
-        ``assign`` names the labels of a block's pixels; a cell is the label times ``many`` plus the pattern of
-        missing frames. The third entry holds what the uncertainty of filled values adds to the Gram matrices.
+        The third entry holds what the uncertainty of filled values adds to the Gram matrices.
         """
         for columns, block in self._centred():
             filled = self._filled(block, columns)
             label, phi = assign(block, columns)
-            cell = np.where(label < 0, -1, label * many + (self.facts.pattern[columns] if many > 1 else 0))
             extras: list[Extra] = []
             for at, _, rows, covariance in filled:
                 own = self.belief.phi[columns][at] if self.belief is not None else np.zeros(at.size)
                 share = own if phi is None else own / np.where(phi[at] > 0, phi[at], 1.0)
-                for g in np.unique(cell[at]):
+                for g in np.unique(label[at]):
                     if g >= 0:
-                        extras.append((int(g), rows, covariance * float(share[cell[at] == g].sum())))
+                        extras.append((int(g), rows, covariance * float(share[label[at] == g].sum())))
             if phi is not None:
                 scale = np.sqrt(np.where(phi > 0, phi, 1.0))
                 block = block / scale.astype(block.dtype)
-            yield block, cell, extras
+            yield block, label, extras
+
+    def grams(self, assign: Assign, count: int) -> tuple[Array, NDArray[np.int64]]:
+        """Gram matrices (count, u, u) of groups of pixels, and their sizes."""
+        grams, sizes = group_grams(self.labelled(assign), self.rows.size, count)
+        return 0.5 * (grams + grams.transpose(0, 2, 1)), sizes

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from videorestore.model.covariance import Kernel
-from videorestore.model.groups import Array, Group, Indices
+from videorestore.model.covariance import Array, Kernel
+from videorestore.model.joint.group import Group
 
 SAMPLES = 8192
 TAIL = 0.005
@@ -42,21 +42,15 @@ class Fourier:
         value = np.maximum(np.exp(log_value) * double / self.period, 1e-300)
         return value, value * log_slope / alpha
 
-    def tail(self, alpha: float) -> float:
-        """Variance that the harmonics leave out."""
-        return max(1.0 - float(self.spectrum(alpha)[0].sum()), 0.0)
-
     def _basis(self, x: Array, alpha: float) -> tuple[Array, Array, Array, float, float]:
         """Features (n, 2 count + 1), their slopes in x, log-derivatives of their scales, tail and its slope."""
         variance, slope = self.spectrum(alpha)
         omega = 2 * np.pi * np.arange(self.count + 1) / self.period
         angle = x[:, None] * omega
         root = np.sqrt(variance)
-        c, s = np.cos(angle) * root, np.sin(angle[:, 1:]) * root[1:]
-        basis = np.concatenate([c, s], axis=1)
-        moved = np.concatenate(
-            [-np.sin(angle) * (omega * root), np.cos(angle[:, 1:]) * (omega * root)[1:]], axis=1
-        )
+        cosine, sine = np.cos(angle) * root, np.sin(angle) * root
+        basis = np.concatenate([cosine, sine[:, 1:]], axis=1)
+        moved = np.concatenate([-sine * omega, (cosine * omega)[:, 1:]], axis=1)
         scale = 0.5 * slope / variance
         rest = 1.0 - float(variance.sum())
         in_rest = -float(slope.sum()) if rest > 0 else 0.0
@@ -74,112 +68,47 @@ class Fourier:
             basis, moved, scale, rest, in_rest = self._basis(x, float(alpha[a]))
             in_basis = np.zeros_like(basis)
             for g, group in enumerate(groups):
-                if group.shape != a:
-                    continue
-                noise = float(ratio[g]) + rest
-                terms = [_Terms.of(basis, part.gram, part.size, part.rows, noise) for part in group.parts]
-                quadratic = sum(t.quadratic for t in terms)
-                count = sum(t.count for t in terms)
-                phi = (
-                    max(quadratic / count, 1e-300) if group.noise_var is None else group.noise_var / ratio[g]
-                )
-                logdet = sum(t.logdet for t in terms)
-                value += 0.5 * (logdet + count * np.log(2 * np.pi * phi) + quadratic / phi)
-                in_noise = 0.0
-                for part, t in zip(group.parts, terms):
-                    gradient, trace = t.gradient(phi)
-                    in_noise += trace
-                    in_basis[slice(None) if part.rows is None else part.rows] += 2.0 * gradient
-                in_hyper[shapes + g] = in_noise
-                in_hyper[a] += in_noise * in_rest
-                if group.noise_var is not None:
-                    in_hyper[shapes + g] += 0.5 * (quadratic / phi - count) / ratio[g]
+                if group.shape == a:
+                    loss, gradient, in_noise, in_ratio = _likelihood(basis, group, float(ratio[g]), rest)
+                    value += loss
+                    in_basis += 2.0 * gradient
+                    in_hyper[shapes + g] = in_noise + in_ratio
+                    in_hyper[a] += in_noise * in_rest
             in_x += np.einsum("ij,ij->i", in_basis, moved)
             in_hyper[a] += float(np.einsum("ij,ij->j", in_basis, basis) @ scale)
         return value, in_x, in_hyper
 
-    def phi(self, groups: Sequence[Group], x: Array, alpha: Array, ratio: Array) -> Array:
-        """Signal variance (groups,)."""
-        out = np.empty(len(groups))
-        for g, group in enumerate(groups):
-            if group.noise_var is not None:
-                out[g] = group.noise_var / ratio[g]
-                continue
-            basis, _, _, rest, _ = self._basis(x, float(alpha[group.shape]))
-            noise = float(ratio[g]) + rest
-            terms = [_Terms.of(basis, p.gram, p.size, p.rows, noise) for p in group.parts]
-            out[g] = sum(t.quadratic for t in terms) / sum(t.count for t in terms)
-        return out
 
-    def leave_one_out(self, basis_of: tuple[Array, float], gram: Array, ratio: float) -> tuple[Array, Array]:
-        """Diagonals (n,) of M and of M G M, M the inverse covariance; ``basis_of`` features and tail."""
-        basis, rest = basis_of
-        t = _Terms.of(basis, gram, 1.0, None, ratio + rest)
-        own = (1.0 - np.einsum("ij,ij->i", t.solved, basis)) / t.noise
-        cross = np.einsum("ij,ij->i", t.product, t.solved)
-        outer = np.einsum("ij,ij->i", t.solved @ t.inner, t.solved)
-        return own, (np.diagonal(gram) - 2.0 * cross + outer) / t.noise**2
+def _likelihood(b: Array, group: Group, ratio: float, rest: float) -> tuple[float, Array, float, float]:
+    """Negative log likelihood of a group with E = B B', ``rest`` beside it as noise, by Woodbury's identity.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
-    """Woodbury pieces of one part: with A = B B' + noise I and C = noise I + B'B, A^-1 B = B C^-1."""
-
-    basis: Array
-    solved: Array
-    product: Array
-    inner: Array
-    square: Array
-    factor: Array
-    size: float
-    noise: float
-    trace: float
-    logdet: float
-    quadratic: float
-    count: float
-
-    @classmethod
-    def of(cls, basis: Array, gram: Array, size: float, rows: Indices | None, noise: float) -> _Terms:
-        b = basis if rows is None else basis[rows]
-        n, m = b.shape
-        square = b.T @ b
-        core = square.copy()
-        core.flat[:: m + 1] += noise
-        factor = cho_factor(core, lower=True)
-        solved = cho_solve(factor, b.T).T
-        product = gram @ b
-        inner = b.T @ product
-        logdet = 2.0 * float(np.log(np.diagonal(factor[0])).sum()) + (n - m) * np.log(noise)
-        trace = float(np.trace(gram))
-        quadratic = (trace - float(np.vdot(solved, product))) / noise
-        return cls(
-            basis=b,
-            solved=solved,
-            product=product,
-            inner=inner,
-            square=square,
-            factor=factor[0],
-            size=size,
-            noise=noise,
-            trace=trace,
-            logdet=size * logdet,
-            quadratic=quadratic,
-            count=size * n,
-        )
-
-    def gradient(self, phi: float) -> tuple[Array, float]:
-        """(dF/dE) B (n, m) and trace of dF/dE, with dF/dE = (size M - M G M / phi) / 2."""
-        n = self.basis.shape[0]
-        moved = cho_solve((self.factor, True), self.product.T).T
-        # M G M B = (I - B C^-1 B') G B C^-1 / noise.
-        reduced = cho_solve((self.factor, True), cho_solve((self.factor, True), self.inner).T).T
-        mgmb = (moved - self.basis @ reduced) / self.noise
-        ratio = cho_solve((self.factor, True), self.square)
-        trace_m = (n - float(np.trace(ratio))) / self.noise
-        first = float(np.vdot(self.solved, self.product))
-        second = float(np.vdot(reduced, self.square))
-        trace_mgm = (self.trace - 2.0 * first + second) / self.noise**2
-        return 0.5 * (self.size * self.solved - mgmb / phi), 0.5 * (self.size * trace_m - trace_mgm / phi)
+    With M = (B B' + noise I)^-1 and C = noise I + B'B there is M B = B C^-1. Also (dF/dE) B (n, m), the derivative
+    in the noise, trace of dF/dE = (size M - M G M / phi) / 2, and what comes to it in a known noise's ratio.
+    """
+    (n, m), noise = b.shape, ratio + rest
+    square = b.T @ b
+    core = square.copy()
+    core.flat[:: m + 1] += noise
+    factor = cho_factor(core, lower=True)
+    solved = cho_solve(factor, b.T).T
+    product = group.gram @ b
+    explained, trace = float(np.vdot(solved, product)), float(np.trace(group.gram))
+    logdet = 2.0 * float(np.log(np.diagonal(factor[0])).sum()) + (n - m) * np.log(noise)
+    quadratic, count = (trace - explained) / noise, group.size * n
+    phi = group.phi(quadratic, count, ratio)
+    loss = 0.5 * (group.size * logdet + count * np.log(2 * np.pi * phi) + quadratic / phi)
+    # M G M B = (I - B C^-1 B') G B C^-1 / noise.
+    reduced = cho_solve(factor, cho_solve(factor, b.T @ product).T).T
+    mgmb = (cho_solve(factor, product.T).T - b @ reduced) / noise
+    trace_m = (n - float(np.trace(cho_solve(factor, square)))) / noise
+    trace_mgm = (trace - 2.0 * explained + float(np.vdot(reduced, square))) / noise**2
+    in_noise = 0.5 * (group.size * trace_m - trace_mgm / phi)
+    return (
+        loss,
+        0.5 * (group.size * solved - mgmb / phi),
+        in_noise,
+        group.in_known_ratio(quadratic, count, ratio),
+    )
 
 
 def plan(

@@ -10,14 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from numpy.typing import NDArray
 
 from videorestore.model.coulomb.density import corp_log_density
-from videorestore.model.covariance import KERNELS, Kernel, distance_slope, squared_distance
-from videorestore.model.groups import Array, Group, Indices, Part
+from videorestore.model.covariance import (
+    KERNELS,
+    Array,
+    Kernel,
+    distance_slope,
+    inverse_and_logdet,
+    squared_distance,
+    with_noise,
+)
 from videorestore.model.joint.features import Fourier
+from videorestore.model.joint.group import Group
 
-__all__ = ["Group", "Part", "Posterior", "inverse_and_logdet", "permuted", "positions"]
+Indices = NDArray[np.intp]
+Windows = Sequence[tuple[int, int, int]]
+"""Stretches of frames along the curve: (start, stop, sign)."""
 
 LOG_ALPHA = (np.log(0.05), np.log(10.0))
 """Bounds of log(alpha); the upper one is for ``alpha / n^2``: a length below a quarter of a gap is no curve."""
@@ -43,27 +53,25 @@ def position_parameters(x: Array) -> Array:
     return np.asarray(u - u.mean(), dtype=np.float64)
 
 
-def pull_back(gaps: Array, gradient: Array) -> Array:
-    """Gradient in ``u`` from the gradient in ``x``."""
-    tail = np.cumsum(gradient[::-1])[::-1]
-    in_gaps = tail.copy()
-    in_gaps[0] = 0.5 * tail[0]
-    return np.asarray(gaps * (in_gaps - gaps @ in_gaps), dtype=np.float64)
+def pull_back(gaps: Array, in_x: Array, in_gaps: Array | float = 0.0) -> Array:
+    """Gradient in ``u`` from the gradients in ``x`` (n,) and, beyond it, in the gaps (n,)."""
+    tail = np.cumsum(in_x[::-1])[::-1].copy()
+    tail[0] *= 0.5
+    tail += in_gaps
+    return np.asarray(gaps * (tail - gaps @ tail), dtype=np.float64)
 
 
-def inverse_and_logdet(matrix: Array) -> tuple[Array | None, float]:
-    """Inverse and log determinant of a positive definite matrix, which is lost; (None, inf) where it is not."""
-    # The transpose of a symmetric matrix in C order is itself in Fortran's: LAPACK then copies nothing.
-    factor, info = dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
-    if info != 0:
-        return None, np.inf
-    logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    lower, info = dpotri(factor, lower=1, overwrite_c=1)
-    if info != 0:
-        return None, np.inf
-    inverse = lower + lower.T
-    inverse.flat[:: inverse.shape[0] + 1] *= 0.5
-    return inverse, logdet
+def spread_between(numbers: Array) -> Array | None:
+    """What makes positions (m,) of all frames from those (n,) of the frames with these ``numbers``; None if these are all.
+
+    Frames that are known to be absent lie evenly between those around them, and repel as they do: a hole is then as
+    wide as its frames ask for, where frames on both sides of it have nothing in common.
+    """
+    absent = np.diff(numbers) - 1
+    if not (absent > 0).any():
+        return None
+    every = np.arange(numbers[0], numbers[-1] + 1)
+    return np.stack([np.interp(every, numbers, one) for one in np.eye(numbers.size)], axis=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +82,7 @@ class Posterior:
     ----------
     groups : sequence of Group
     n : int
-        Frames.
+        Frames, in order of their positions where ``theta`` is asked.
     kernel, periodic
         See :mod:`videorestore.model.covariance`.
     r : float
@@ -83,8 +91,12 @@ class Posterior:
         Smallest ratio. Without it the posterior is unbounded: one noise variance runs to 0.
     top_alpha : float
         Largest alpha.
+    windows : sequence of (start, stop, sign), optional
+        The density is the product of those of these stretches of frames, each to the power of its sign.
     fourier : Fourier, optional
         Harmonics in whose span the covariance is taken: O(n^2 m) instead of O(n^3).
+    between : ndarray (m, n), optional
+        Positions of all frames that repel each other from those of the n that are seen, see :func:`spread_between`.
     """
 
     groups: Sequence[Group]
@@ -94,14 +106,15 @@ class Posterior:
     periodic: bool = False
     noise_floor: float = 1e-5
     top_alpha: float = np.inf
+    windows: Windows | None = None
     fourier: Fourier | None = None
+    between: Array | None = None
     shapes: int = field(init=False)
     values: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shapes", 1 + max(g.shape for g in self.groups))
-        total = sum(part.size * part.gram.shape[0] for g in self.groups for part in g.parts)
-        object.__setattr__(self, "values", float(total))
+        object.__setattr__(self, "values", float(self.n * sum(g.size for g in self.groups)))
 
     @property
     def bounds(self) -> tuple[Array, Array]:
@@ -141,139 +154,80 @@ class Posterior:
 
         Constants are kept: the value is -log p(Y | x, Theta) - log Corp(x).
         """
-        corp, corp_gradient = corp_log_density(x, self.r)
-        value = -corp
-        in_x = -corp_gradient
-        in_hyper = np.zeros(self.shapes + len(self.groups))
+        corp, push = corp_log_density(x if self.between is None else self.between @ x, self.r)
+        value, in_hyper = -corp, np.zeros(self.shapes + len(self.groups))
         if not np.isfinite(value):
-            return np.inf, in_x, in_hyper
+            return np.inf, np.zeros_like(x), in_hyper
+        in_x = -push if self.between is None else -push @ self.between
         if self.fourier is not None:
             loss, pull, in_hyper = self.fourier.loss(self.groups, x, alpha, ratio)
             return value + loss, in_x + pull, in_hyper
-        stretches = _Stretches(self, x, alpha)
-        for g, group in enumerate(self.groups):
-            loss, in_ratio = self._group(group, stretches, float(ratio[g]))
-            if not np.isfinite(loss):
+        for a in range(self.shapes):
+            spans = [
+                _Span(self, x, float(alpha[a]), slice(start, stop), sign)
+                for start, stop, sign in self.windows or ((0, self.n, 1),)
+            ]
+            for g, group in enumerate(self.groups):
+                if group.shape == a:
+                    loss, in_hyper[self.shapes + g] = _likelihood(group, spans, float(ratio[g]))
+                    value += loss
+            if not np.isfinite(value):
                 return np.inf, in_x, in_hyper
-            value += loss
-            in_hyper[self.shapes + g] = in_ratio
-        stretches.pull(in_x, in_hyper)
+            for span in spans:
+                pull, in_alpha = span.pull()
+                in_x[span.cut] += pull
+                in_hyper[a] += in_alpha
         return value, in_x, in_hyper
 
-    def _group(self, group: Group, stretches: _Stretches, ratio: float) -> tuple[float, float]:
-        """Negative log likelihood of a group and its derivative in the ratio; notes the gradient in E."""
-        solved = []
-        logdets = quadratic = count = 0.0
-        for part in group.parts:
-            stretch = stretches.get(group.shape, part.rows)
-            inverse, logdet = inverse_and_logdet(_with_noise(stretch.e, ratio))
-            if inverse is None:
-                return np.inf, 0.0
-            product = inverse @ part.gram
-            solved.append((part, stretch, inverse, product))
-            logdets += part.size * logdet
-            quadratic += float(np.trace(product))
-            count += part.size * inverse.shape[0]
-        phi = max(quadratic / count, 1e-300) if group.noise_var is None else group.noise_var / ratio
-        loss = 0.5 * (logdets + count * np.log(2 * np.pi * phi) + quadratic / phi)
-        in_ratio = 0.0
-        for part, stretch, inverse, product in solved:
-            gradient = product @ inverse
-            gradient *= -0.5 / phi
-            gradient += (0.5 * part.size) * inverse
-            in_ratio += float(np.trace(gradient))
-            stretch.in_e += gradient
-        if group.noise_var is not None:
-            in_ratio += 0.5 * (quadratic / phi - count) / ratio
-        return loss, in_ratio
 
-    def profile_phi(self, x: Array, alpha: Array, ratio: Array) -> Array:
-        """Signal variance phi (groups,) at the given parameters."""
-        if self.fourier is not None:
-            return self.fourier.phi(self.groups, x, alpha, ratio)
-        out = np.empty(len(self.groups))
-        stretches = _Stretches(self, x, alpha)
-        for g, group in enumerate(self.groups):
-            if group.noise_var is not None:
-                out[g] = group.noise_var / ratio[g]
-                continue
-            quadratic = count = 0.0
-            for part in group.parts:
-                e = stretches.get(group.shape, part.rows).e
-                inverse, _ = inverse_and_logdet(_with_noise(e, float(ratio[g])))
-                quadratic += np.nan if inverse is None else float(np.vdot(inverse, part.gram))
-                count += part.size * part.gram.shape[0]
-            out[g] = quadratic / count
-        return out
+class _Span:
+    """A stretch of frames at one alpha: q and E there, and the gradient in E so far."""
+
+    def __init__(self, posterior: Posterior, x: Array, alpha: float, cut: slice, sign: int) -> None:
+        self.posterior, self.alpha, self.cut, self.sign = posterior, alpha, cut, sign
+        self.x = x[cut]
+        self.square = squared_distance(self.x, self.x, posterior.periodic)
+        self.q = alpha * self.square
+        self.e = posterior.kernel.value(self.q)
+        self.in_e = np.zeros_like(self.e)
+
+    def pull(self) -> tuple[Array, float]:
+        """The gradients in x and alpha that follow from that in E."""
+        inner = self.in_e * self.posterior.kernel.slope(self.q)
+        slope = distance_slope(self.x, self.posterior.periodic)
+        return 2.0 * self.alpha * np.einsum("ij,ij->i", inner, slope), float(np.vdot(inner, self.square))
 
 
-@dataclass(slots=True)
-class _Stretch:
-    """Frames that parts have in common, at one alpha: q, E there, and the gradient in E so far."""
-
-    rows: Indices | None
-    shape: int
-    square: Array
-    q: Array
-    e: Array
-    in_e: Array
-
-
-class _Stretches:
-    """Covariances that parts share, each computed once per evaluation."""
-
-    def __init__(self, posterior: Posterior, x: Array, alpha: Array) -> None:
-        self.posterior = posterior
-        self.x = x
-        self.alpha = alpha
-        self.known: dict[tuple[int, int], _Stretch] = {}
-
-    def get(self, shape: int, rows: Indices | None) -> _Stretch:
-        # Parts on the same frames carry the same array of rows.
-        key = (shape, id(rows))
-        if key not in self.known:
-            at = self.x if rows is None else self.x[rows]
-            square = squared_distance(at, at, self.posterior.periodic)
-            q = self.alpha[shape] * square
-            e = self.posterior.kernel.value(q)
-            self.known[key] = _Stretch(rows, shape, square, q, e, np.zeros_like(e))
-        return self.known[key]
-
-    def pull(self, in_x: Array, in_hyper: Array) -> None:
-        """Add the gradients in x and alpha that follow from those in E."""
-        for stretch in self.known.values():
-            at = self.x if stretch.rows is None else self.x[stretch.rows]
-            inner = stretch.in_e * self.posterior.kernel.slope(stretch.q)
-            in_hyper[stretch.shape] += float(np.vdot(inner, stretch.square))
-            slope = distance_slope(at, self.posterior.periodic)
-            pull = 2.0 * self.alpha[stretch.shape] * np.einsum("ij,ij->i", inner, slope)
-            if stretch.rows is None:
-                in_x += pull
-            else:
-                in_x[stretch.rows] += pull
-
-
-def _with_noise(e: Array, ratio: float) -> Array:
-    """E + ratio I, a new array."""
-    out = e.copy()
-    out.flat[:: out.shape[0] + 1] += ratio
-    return out
+def _likelihood(group: Group, spans: list[_Span], ratio: float) -> tuple[float, float]:
+    """Negative log likelihood of a group and its derivative in the ratio; notes the gradients in E."""
+    solved = []
+    logdets = quadratic = count = 0.0
+    for span in spans:
+        inverse, logdet = inverse_and_logdet(with_noise(span.e, ratio))
+        if inverse is None:
+            return np.inf, 0.0
+        product = inverse @ group.gram[span.cut, span.cut]
+        solved.append((inverse, product))
+        logdets += span.sign * group.size * logdet
+        quadratic += span.sign * float(np.trace(product))
+        count += span.sign * group.size * len(inverse)
+    phi = group.phi(quadratic, count, ratio)
+    in_ratio = group.in_known_ratio(quadratic, count, ratio)
+    for span, (inverse, product) in zip(spans, solved):
+        gradient = product @ inverse
+        gradient *= -0.5 / phi
+        gradient += (0.5 * group.size) * inverse
+        in_ratio += span.sign * float(np.trace(gradient))
+        span.in_e += span.sign * gradient
+    return 0.5 * (logdets + count * np.log(2 * np.pi * phi) + quadratic / phi), in_ratio
 
 
 def permuted(posterior: Posterior, order: Indices) -> Posterior:
     """The same posterior with its frames in another order."""
     if np.array_equal(order, np.arange(order.size)):
         return posterior
-    place = np.argsort(order)
-    groups = []
-    for group in posterior.groups:
-        parts = []
-        for part in group.parts:
-            if part.rows is None:
-                parts.append(replace(part, gram=part.gram[np.ix_(order, order)]))
-            else:
-                at = place[part.rows]
-                inner = np.argsort(at)
-                parts.append(replace(part, gram=part.gram[np.ix_(inner, inner)], rows=at[inner]))
-        groups.append(replace(group, parts=tuple(parts)))
-    return replace(posterior, groups=groups)
+    at = np.ix_(order, order)
+    between = None if posterior.between is None else posterior.between[:, order]
+    return replace(
+        posterior, between=between, groups=[replace(group, gram=group.gram[at]) for group in posterior.groups]
+    )

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.model.covariance import Kernel, covariance
-from videorestore.model.joint.objective import MAX_RATIO
+from videorestore.model.joint.centred import Pixels
+from videorestore.model.joint.group import Group
+from videorestore.model.joint.objective import MAX_RATIO, Posterior
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -24,6 +26,8 @@ BLOCK = 800
 """Frames that are decomposed at once."""
 SPREAD = 5.0
 """Factor between the alphas that are offered to the pixels."""
+PIECE = 4_000_000
+"""Values that are turned to the eigenvectors at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,25 +98,6 @@ def ratio_grid(floor: float) -> Array:
     return np.geomspace(floor, MAX_RATIO, GRID)
 
 
-def likelihood_table(
-    sample: Array,
-    kernel: Kernel,
-    x: Array,
-    alpha: Array,
-    ratio: Array,
-    *,
-    periodic: bool,
-    noise: Array | None,
-    count: Array | None = None,
-) -> Array:
-    """Log likelihoods (s, len(alpha), len(ratio)) of a sample of pixels (n, s) in every cell of a grid."""
-    tables = []
-    for a in alpha:
-        b = eigenbasis(kernel, x, float(a), periodic)
-        tables.append(log_likelihood(b.squares(sample), b.values, ratio, noise, count))
-    return np.stack(tables, axis=1)
-
-
 def find_classes(table: Array, alpha: Array, ratio: Array, limit: int) -> Classes:
     """Groups of hyper-parameters that serve a sample of pixels best.
 
@@ -181,3 +166,92 @@ def choose(
             here = noise / ratio[top]
         phi = np.where(better, here, phi)
     return label, phi
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorting:
+    """Groups of pixels at given positions.
+
+    Attributes
+    ----------
+    classes : Classes
+        Hyper-parameters of each group.
+    label, phi : ndarray (d,)
+        Group of each pixel, -1 where it never changes, and its own signal variance there.
+    groups : list of Group
+    """
+
+    classes: Classes
+    label: Indices
+    phi: Array
+    groups: list[Group]
+
+
+def sort_pixels(
+    pixels: Pixels,
+    posterior: Posterior,
+    x: Array,
+    offered: Array,
+    *,
+    limit: int,
+    noise_var: float | None,
+    scaled: bool,
+) -> Sorting:
+    """Find at most ``limit`` groups for positions ``x`` (u,), then let each pixel choose in one pass.
+
+    Parameters
+    ----------
+    offered : ndarray
+        Alphas to choose from.
+    noise_var : float, optional
+        Known noise variance.
+    scaled : bool
+        Divide each pixel by its own sqrt(phi) before it enters its group's Gram matrix.
+    """
+    facts = pixels.facts
+    counted = None if facts.complete else pixels.seen
+
+    def known(size: int) -> Array | None:
+        return None if noise_var is None else np.full(size, noise_var)
+
+    def count_of(at: slice | Indices) -> Array | None:
+        return None if counted is None else counted[at]
+
+    sample, columns = pixels.sample()
+    ratio = ratio_grid(posterior.noise_floor)
+    bases = [eigenbasis(posterior.kernel, x, float(a), posterior.periodic) for a in offered]
+    tables = [
+        log_likelihood(b.squares(sample), b.values, ratio, known(columns.size), count_of(columns))
+        for b in bases
+    ]
+    classes = find_classes(np.stack(tables, axis=1), offered, ratio, limit)
+    bases = [bases[int(np.flatnonzero(offered == a)[0])] for a in classes.alpha]
+    label, phi = np.full(facts.mean.size, -1, dtype=np.intp), np.zeros(facts.mean.size)
+    size = max(256, PIECE // x.size)
+
+    def assign(block: Block, here: slice) -> tuple[Indices, Array | None]:
+        for first in range(0, block.shape[1], size):
+            piece = slice(first, min(first + size, block.shape[1]))
+            at = slice(here.start + piece.start, here.start + piece.stop)
+            on = facts.active[at]
+            one, own = choose(block[:, piece], bases, classes, known(on.size), count_of(at))
+            label[at], phi[at] = np.where(on, one, -1), np.where(on, own, 0.0)
+        return label[here], phi[here] if scaled else None
+
+    grams, sizes = pixels.grams(assign, classes.ratio.size)
+    # A class that no pixel chose would leave an empty Gram matrix.
+    used = np.flatnonzero(sizes)
+    number = np.full(sizes.size, -1, dtype=np.intp)
+    number[used] = np.arange(used.size)
+    shapes, shape = np.unique(classes.shape[used], return_inverse=True)
+    return Sorting(
+        classes=Classes(
+            alpha=classes.alpha[shapes], shape=shape, ratio=classes.ratio[used], weight=classes.weight[used]
+        ),
+        label=np.where(label >= 0, number[np.maximum(label, 0)], -1),
+        phi=phi,
+        groups=[
+            Group(gram=grams[g], size=float(sizes[g]), shape=int(s), noise_var=noise_var)
+            for g, s in zip(used, shape)
+        ],
+    )

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from videorestore.errors import InputError
-from videorestore.model.checks import check_options
 from videorestore.model.covariance import kernel_named
-from videorestore.model.groups import Group, Part
-from videorestore.model.joint.evidence import base_r, effective_share
-from videorestore.model.joint.mode import STRETCH, start_hyper
-from videorestore.model.joint.objective import Posterior, position_parameters, positions
+from videorestore.model.joint.evidence import share_of
+from videorestore.model.joint.group import Group
+from videorestore.model.joint.mode import STRETCH, Mode
+from videorestore.model.joint.objective import Posterior, position_parameters, positions, pull_back
 from videorestore.model.joint.optimize import minimise
 from videorestore.model.line._kernels import near_repulsion
 from videorestore.model.line.posterior import LinePosterior
 from videorestore.model.line.states import CHAINS, Chain, likelihood
-from videorestore.model.outcome import CurveFit, Options
+from videorestore.model.options import Options
+from videorestore.model.outcome import CurveFit
+from videorestore.model.starts import scaled_positions
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -68,12 +69,8 @@ class LineObjective:
         steps = rate * gaps[1:]
         value, _, slope, in_ratio = likelihood(self.y, self.chain, steps, ratio, self.noise_var)
         corp, push = near_corp(x, self.r)
-        in_gaps = np.cumsum(push[::-1])[::-1].copy()
-        in_gaps[0] *= 0.5
-        in_gaps[1:] += rate * slope
-        gradient = np.concatenate(
-            [gaps * (in_gaps - gaps @ in_gaps), [0.5 * float(slope @ steps)], [in_ratio]]
-        )
+        in_u = pull_back(gaps, push, np.append(0.0, rate * slope))
+        gradient = np.concatenate([in_u, [0.5 * float(slope @ steps)], [in_ratio]])
         return -(value + corp) / (n * d), -gradient / (n * d)
 
 
@@ -90,10 +87,10 @@ def near_corp(x: Array, r: float) -> tuple[float, Array]:
     return float(level + r * logs.sum()), 2 * r * np.pi * cots
 
 
-def fit_line(frames: Block, options: Options) -> tuple[CurveFit, LinePosterior]:
+def fit_line(frames: Block, options: Options) -> LinePosterior:
     """Fit ``frames`` (n, d), one set of hyper-parameters for all pixels."""
     n = frames.shape[0]
-    check_options(options, n)
+    options.check(n)
     if np.isnan(frames).any():
         raise InputError(f"beyond {LONG} frames no value may be missing in fit; fill or leave out, found NaN")
     if isinstance(options.noise_var, np.ndarray):
@@ -105,10 +102,14 @@ def fit_line(frames: Block, options: Options) -> tuple[CurveFit, LinePosterior]:
         raise InputError("frames must differ, got equal ones only; there is no curve through one point")
     y = y[active]
     kernel = kernel_named(options.kernel if options.kernel in CHAINS else "matern52")
-    order, x = _start(options, n)
+    order, x = np.arange(n), (np.arange(n) + 0.5) / n
+    if not isinstance(options.init, str):
+        given = scaled_positions(options.init if options.init[0] <= options.init[-1] else -options.init)
+        order = np.argsort(given, kind="stable")
+        x = given[order]
     y = np.ascontiguousarray(y[:, order])
     alpha, ratio, share = _first(y, x, kernel.name, options)
-    r = base_r(options) / share if options.temper else base_r(options)
+    r = options.base_r / share if options.temper else options.base_r
     noise = None if options.noise_var is None else float(options.noise_var)
     objective = LineObjective(y=y, chain=CHAINS[kernel.name], r=r, noise_var=noise, floor=options.noise_floor)
     theta = np.concatenate([position_parameters(x), [np.log(alpha), np.log(ratio)]])
@@ -131,6 +132,7 @@ def fit_line(frames: Block, options: Options) -> tuple[CurveFit, LinePosterior]:
     fit = CurveFit(
         x=own,
         rows=np.arange(n),
+        index=np.arange(n),
         kernel=kernel,
         periodic=False,
         r=r,
@@ -146,21 +148,7 @@ def fit_line(frames: Block, options: Options) -> tuple[CurveFit, LinePosterior]:
         start="order" if isinstance(options.init, str) else "given",
         evidence={},
     )
-    posterior = LinePosterior(fit, y, order)
-    return posterior.fit, posterior
-
-
-def _start(options: Options, n: int) -> tuple[NDArray[np.intp], Array]:
-    """Order of the frames along the curve, and their positions (n,) in it."""
-    if isinstance(options.init, str):
-        return np.arange(n), (np.arange(n) + 0.5) / n
-    given = np.asarray(options.init, dtype=np.float64)
-    given = given if given[0] <= given[-1] else -given
-    order = np.argsort(given, kind="stable")
-    width = float(np.ptp(given))
-    if np.unique(given).size < n:
-        raise InputError("init positions must differ between different frames; give distinct numbers")
-    return order, 0.5 / n + (given[order] - given.min()) / width * (1 - 1.0 / n)
+    return LinePosterior(fit, y, order)
 
 
 def _first(y: Array, x: Array, kernel: str, options: Options) -> tuple[float, float, float]:
@@ -172,12 +160,12 @@ def _first(y: Array, x: Array, kernel: str, options: Options) -> tuple[float, fl
     at = (at - at[0]) / width
     noise = None if options.noise_var is None else float(options.noise_var)
     posterior = Posterior(
-        groups=[Group(parts=(Part(gram=part.T @ part, size=float(len(part))),), noise_var=noise)],
+        groups=[Group(gram=part.T @ part, size=float(len(part)), noise_var=noise)],
         n=STRETCH,
         kernel=kernel_named(kernel),
         r=0.0,
         noise_floor=options.noise_floor,
     )
-    alpha, ratio = start_hyper(posterior, at)
-    share = effective_share(posterior, at, alpha, ratio)
-    return float(alpha[0]) / width**2, float(ratio[0]), share
+    mode = Mode.at(posterior, at)
+    alpha, ratio = float(mode.alpha[0]), float(mode.ratio[0])
+    return alpha / width**2, ratio, share_of(mode)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError
-from videorestore.model.integrated.posterior import HeldWeights
+from videorestore.model.gram import Stream
 from videorestore.model.line.states import CHAINS, Spread
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns, CurvePosterior, positions
+from videorestore.model.posterior import Block, Columns, CurvePosterior, HeldWeights, positions
 
 Array = NDArray[np.float64]
 
@@ -129,9 +129,9 @@ class LinePosterior(CurvePosterior):
         """Mean (n, active pixels) and variance (n,) of the curve at the frames."""
         return self._curve(self.at, self.state, self.pull)
 
-    def place(self, frame: Block) -> Placement:
-        """Posterior of the position of one frame (d,), NaN = not seen."""
-        return LinePlacement(self, np.asarray(frame, dtype=np.float64).reshape(-1))
+    def place(self, stream: Stream, frames: Block) -> list[Placement]:
+        """Posterior of the position of each of ``frames`` (m, d), NaN = not seen."""
+        return [LinePlacement(self, frame.astype(np.float64)) for frame in frames]
 
 
 class LinePlacement(Placement):

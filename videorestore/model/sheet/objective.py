@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from videorestore.model.coulomb.sphere import pair_log_density
-from videorestore.model.covariance import Kernel
-from videorestore.model.joint.objective import inverse_and_logdet
-
-Array = NDArray[np.float64]
+from videorestore.model.covariance import Array, Kernel, inverse_and_logdet, with_noise
 
 MAPPING = "one-to-one"
 """Of the cube to the sphere on which positions repel each other."""
@@ -22,7 +17,7 @@ LOG_ALPHA = (np.log(0.05), np.log(2000.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheetPosterior:
+class SheetObjective:
     """Negative log posterior over ``theta = (u (n p), log alpha (p), log ratio)``, per value.
 
     Coordinates are ``1 / (1 + exp(-u))``; each has its own ``alpha``; all pixels share the noise ratio.
@@ -47,21 +42,14 @@ class SheetPosterior:
         alpha = np.exp(np.clip(theta[cut : cut + self.p], *LOG_ALPHA))
         return x.reshape(self.n, self.p), alpha, float(np.exp(np.clip(theta[-1], np.log(self.floor), 9.0)))
 
-    def correlations(self, x: Array, alpha: Array) -> tuple[Array, Array]:
-        """``q`` (n, n), the squared distance between positions over the lengths, and the correlation there."""
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Value and gradient, both divided by the number of values."""
+        x, alpha, ratio = self.unpack(theta)
         scaled = x * np.sqrt(alpha)
         square = np.square(scaled).sum(axis=1)
         q = np.maximum(square[:, None] + square - 2.0 * scaled @ scaled.T, 0.0)
         np.fill_diagonal(q, 0.0)
-        return q, self.kernel.value(q)
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Value and gradient, both divided by the number of values."""
-        x, alpha, ratio = self.unpack(theta)
-        q, e = self.correlations(x, alpha)
-        noisy = e.copy()
-        noisy.flat[:: self.n + 1] += ratio
-        inverse, logdet = inverse_and_logdet(noisy)
+        inverse, logdet = inverse_and_logdet(with_noise(self.kernel.value(q), ratio))
         corp, pull = pair_log_density(x, self.r, MAPPING)
         if inverse is None or not np.isfinite(corp):
             return np.inf, np.zeros_like(theta)
@@ -75,15 +63,3 @@ class SheetPosterior:
         in_alpha = np.array([float((inner * np.square(c[:, None] - c)).sum()) for c in x.T]) * alpha
         gradient = np.concatenate([(in_x * x * (1.0 - x)).ravel(), in_alpha, [float(np.trace(in_e)) * ratio]])
         return value / count, gradient / count
-
-    def effective_share(self, theta: Array) -> float:
-        """Share of the pixels that tell something of their own: see :mod:`videorestore.model.joint.evidence`."""
-        x, alpha, ratio = self.unpack(theta)
-        e = self.correlations(x, alpha)[1]
-        e.flat[:: self.n + 1] += ratio
-        factor = np.linalg.cholesky(e)
-        white = solve_triangular(factor, self.gram, lower=True)
-        white = solve_triangular(factor, white.T, lower=True)
-        own = np.diagonal(white)
-        together = (np.square(white).sum() - np.square(own).sum()) / (self.n * (self.n - 1))
-        return float(np.clip(np.square(own.mean()) / max(together, 1e-300) / self.size, 1 / self.size, 1.0))
