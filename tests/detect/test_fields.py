@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from videorestore.detect.combs import directions, field_moments
-from videorestore.detect.fields import WAYS, Fields, Verdict, judge_shot, judge_shots, rhythm
+from videorestore.detect.fields import Fields, Verdict, judge_shot, judge_shots, rhythm
+from videorestore.detect.ways import WAYS
 from videorestore.fields.film import pictures
 
 HEIGHT, WIDTH = 96, 128
@@ -182,7 +183,9 @@ def test_moments_are_those_of_fields_read_at_every_line() -> None:
     for row, lines in enumerate((slice(2, 16), slice(16, 30))):
         for column, left in enumerate((0, 4)):
             t, b, c = (plane[lines, left : left + 4].ravel() for plane in (top, bottom, comb))
-            wanted = [np.cov(one, two, bias=True)[0, 1] for one, two in ((t, t), (b, b), (t, b), (t, c), (b, c))]
+            wanted = [
+                np.cov(one, two, bias=True)[0, 1] for one, two in ((t, t), (b, b), (t, b), (t, c), (b, c))
+            ]
             assert moments[row, column] == pytest.approx(wanted, rel=1e-3, abs=1.0)
 
 

@@ -41,6 +41,9 @@ SEEN = LOOK * len(STRENGTHS)
 NOTHING = np.zeros(SEEN)
 """What is noted where nothing can be seen: no blocks in any class."""
 
+EITHER = np.append(-1.0, NOTHING[1:])
+"""What is noted of pixels that are the same either way, as pictures and as fields: that there are fewer blocks than none."""
+
 CLUSTER = 4.0
 """Neighbouring blocks that speak as one."""
 
@@ -49,7 +52,11 @@ SCATTER, FEW = 0.3, 3.0
 
 PAIRED = 0.1
 """Steps within pairs of lines over those between pairs, below which the lines are pairs: shown twice. Of fields that move up or
-down one kind of step is larger, too, but only at one speed as much."""
+down one kind of step is larger, too, but as much only near the speed at which they are the same pixels as lines shown twice."""
+
+SCROLLED = 0.04
+"""Share of the change that is left after a shift by two lines, below which a picture scrolls: pictures at this speed and fields
+that show a line a field are the same. Of a camera that moves so, 0.07 is left."""
 
 
 @parallel_kernel(lambda first, *_: first.shape[0] // LINES, grain=2)
@@ -74,11 +81,13 @@ def field_moments(
             count = 0
             for y in range(max(row * LINES, 2), min((row + 1) * LINES, height - 2)):
                 for x in range(lefts[m], lefts[m] + ACROSS):
-                    here = (first[y - 2, x] + np.float32(4.0) * first[y, x] + first[y + 2, x]) / np.float32(6.0)
-                    beside = (first[y - 1, x] + first[y + 1, x]) * np.float32(0.5)
-                    later = (second[y - 2, x] + np.float32(4.0) * second[y, x] + second[y + 2, x]) / np.float32(
+                    here = (first[y - 2, x] + np.float32(4.0) * first[y, x] + first[y + 2, x]) / np.float32(
                         6.0
                     )
+                    beside = (first[y - 1, x] + first[y + 1, x]) * np.float32(0.5)
+                    later = (
+                        second[y - 2, x] + np.float32(4.0) * second[y, x] + second[y + 2, x]
+                    ) / np.float32(6.0)
                     after = (second[y - 1, x] + second[y + 1, x]) * np.float32(0.5)
                     top, bottom = later - here, after - beside
                     comb = np.float32(0.5) * (here + later - beside - after)
@@ -128,11 +137,13 @@ def direction(first: Floats, second: Floats) -> Doubles:
     ndarray, shape (SEEN,)
         For every class of `STRENGTHS`: number of blocks, mean change, and by that change how both fields change together, how
         later the bottom one is, how the comb grows, how much more the top one changes; last the variance of these four.
-        `NOTHING` where the frames are too small or their lines come in pairs.
+        `NOTHING` where the frames are too small, `EITHER` where lines are shown twice or scroll by two.
     """
     height, width = first.shape
-    if height < 2 * LINES or width < ACROSS or first.shape != second.shape or _in_pairs(first):
+    if height < 2 * LINES or width < ACROSS or first.shape != second.shape:
         return NOTHING
+    if _in_pairs(first) or _scrolls(first, second):
+        return EITHER
     count = min(COLUMNS, width // ACROSS)
     lefts = np.linspace(0, width - ACROSS, count).astype(np.int64)
     moments = np.zeros((height // LINES, count, 5), np.float32)
@@ -162,6 +173,14 @@ def _in_pairs(picture: Floats) -> bool:
     steps = np.square(np.diff(picture, axis=0)).sum(axis=1, dtype=np.float64)
     within, between = sorted((float(steps[0::2].sum()), float(steps[1::2].sum())))
     return within < PAIRED * between
+
+
+def _scrolls(first: Floats, second: Floats) -> bool:
+    """Whether the second picture is the first one, two lines higher or lower."""
+    change, up, down = (
+        float(np.square(a - second[2:-2]).sum(dtype=np.float64)) for a in (first[2:-2], first[4:], first[:-4])
+    )
+    return min(up, down) < SCROLLED * change
 
 
 def narrow_directions(frames: Sequence[Floats]) -> Doubles:

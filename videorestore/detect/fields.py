@@ -10,19 +10,15 @@ weighed along a Markov chain over the rhythm of the film, which an edit may brea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.detect.combs import LOOK, SCATTER, STRENGTHS, Doubles
-
-Kind = Literal["progressive", "interlaced", "telecined", "unknown"]
-Order = Literal["tff", "bff"]
-Times = NDArray[np.int64]
+from videorestore.detect.ways import WAYS, Kind, Numbers, Order, Times, Way
 
 MISFIT, UNEVEN = 0.12, 0.08
 """How far what is seen of a class may lie from what is predicted when nothing is noisy (sd): relative to its motion, and how both
@@ -43,9 +39,9 @@ far looks no less alike than what moves farther."""
 
 CODED = np.geomspace(1.0, 1000.0, 7)
 """Change (levels squared) of which a codec may have taken half of the comb, so that it looks progressive. Of x264 at crf 20 and
-MPEG-2 at 6 Mbit/s it is about 5; each is likelier than the next by the root of their ratio."""
+MPEG-2 at 6 Mbit/s it is about 5; each is likelier than a stronger one by their ratio."""
 
-WEIGHT = 0.7
+WEIGHT = 0.5
 """How much of an independent witness of the rhythm a frame is: its neighbours show the same motion."""
 
 BREAK, SPLICE = 0.005, 0.12
@@ -53,89 +49,14 @@ BREAK, SPLICE = 0.005, 0.12
 there surely is. Where many edits are thought likely, any pictures that are shown again and again pass for a rhythm that breaks
 all the time."""
 
-MANY = 2
-"""Periods of the rhythm that are gone where an edit takes many frames."""
+PACES = (0.3, 1.0, 3.0)
+"""How fast the film may go on behind the first of its steps that a frame and the next show: motion is uneven."""
+
+RARE = 0.03
+"""Prior to which those of more usual ways are cut, to see whether a kind is sure without them."""
 
 SURE = 0.95
 """Probability from which on a shot is called by a kind; below, it is unknown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """A way to store pictures as fields.
-
-    Attributes
-    ----------
-    kind : Kind
-    order : Order or None
-    pulldown : {"3:2", "2:2"} or None
-    tops, bottoms : tuple of int
-        Time of the pictures that the fields of the frames of one period show.
-    period : int
-        Frames after which the rhythm repeats.
-    step : int
-        Time between a frame and the one a period later.
-    prior : float
-    """
-
-    kind: Kind
-    order: Order | None = None
-    pulldown: str | None = None
-    tops: tuple[int, ...]
-    bottoms: tuple[int, ...]
-    step: int
-    prior: float
-
-    @property
-    def period(self) -> int:
-        """Frames after which the rhythm repeats."""
-        return len(self.tops)
-
-    def _apart(self, here: NDArray[np.int64], there: NDArray[np.int64]) -> tuple[Times, Times]:
-        """Time between fields of frames by their numbers from the start of a rhythm; see `distances`."""
-        top, bottom = (
-            [np.array(shown)[n % self.period] + n // self.period * self.step for n in (here, there)]
-            for shown in (self.tops, self.bottoms)
-        )
-        weaves = (top[0] - bottom[0], bottom[0] - top[1], top[0] - bottom[1], top[1] - bottom[1])
-        changes = np.stack([top[1] - top[0], bottom[1] - bottom[0]], axis=-1)
-        return np.abs(np.stack(weaves, axis=-1)), changes
-
-    def distances(self) -> tuple[Times, Times]:
-        """Time between fields of successive frames.
-
-        Returns
-        -------
-        weaves : (period, 4)
-            Own fields, bottom with next top, top with next bottom, the next one's own.
-        changes : (period, 2)
-            Both tops, both bottoms.
-        """
-        here = np.arange(self.period)
-        return self._apart(here, here + 1)
-
-    def over_edits(self) -> tuple[Times, Times]:
-        """The same for all phases before and behind an edit, ``(period, period, 2, 4 or 2)``: as few frames gone as may be, many."""
-        phases = np.arange(self.period)
-        here = np.broadcast_to(phases[:, None], (self.period, self.period))
-        near = here + 2 + (phases[None] - here - 2) % self.period
-        both = [self._apart(here, near + gone * self.period) for gone in (0, MANY)]
-        return np.stack([w for w, _ in both], axis=2), np.stack([c for _, c in both], axis=2)
-
-
-_FILM = ((0, 1, 1, 2, 3), (0, 1, 2, 3, 3))
-"""Pictures that the first and the second fields of five frames show under 3:2 pulldown."""
-
-WAYS: tuple[Way, ...] = (
-    Way(kind="progressive", tops=(0,), bottoms=(0,), step=2, prior=0.7),
-    Way(kind="interlaced", order="tff", tops=(0,), bottoms=(1,), step=2, prior=0.1),
-    Way(kind="interlaced", order="bff", tops=(1,), bottoms=(0,), step=2, prior=0.1),
-    Way(kind="telecined", order="tff", pulldown="2:2", tops=(0,), bottoms=(2,), step=2, prior=0.02),
-    Way(kind="telecined", order="bff", pulldown="2:2", tops=(2,), bottoms=(0,), step=2, prior=0.02),
-    Way(kind="telecined", order="tff", pulldown="3:2", tops=_FILM[0], bottoms=_FILM[1], step=4, prior=0.03),
-    Way(kind="telecined", order="bff", pulldown="3:2", tops=_FILM[1], bottoms=_FILM[0], step=4, prior=0.03),
-)
-"""What is possible. Priors: of clips that people hand in, most are progressive; a wrong guess costs more than a missed one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +116,8 @@ def predicted(weaves: Times, changes: Times, change: Doubles, motion: Motion) ->
     low, high = motion.growth
     place = np.clip(np.log(change / STRENGTHS[0]) / np.log(STRENGTHS[-1] / STRENGTHS[0]), 0.0, 1.0)
     growth = (low + (high - low) * place).reshape(-1, *(1,) * weaves.ndim)
-    own, forth, across, later = np.moveaxis(np.abs(weaves).astype(np.float64) ** growth, -1, 0)
-    top, bottom = np.moveaxis(np.abs(changes).astype(np.float64) ** growth, -1, 0)
+    own, forth, across, later = np.moveaxis(np.abs(weaves) ** growth, -1, 0)
+    top, bottom = np.moveaxis(np.abs(changes) ** growth, -1, 0)
     parts = (forth + across - own - later, across - forth, later - own, top - bottom)
     return 0.5 * np.stack(parts, axis=-1), 0.5 * (top + bottom)
 
@@ -210,14 +131,18 @@ def log_density(looks: Doubles, parts: Doubles, motion: Motion) -> Doubles:
     rest = seen - taken * np.array([1.0, 0.0, 0.0, 0.0])
     left = rest[:, None] - SHARES[:, None] * ((1.0 - taken) * parts)[:, None]
     logs = -0.5 * (np.square(left) / variance[:, None]).sum(axis=2)
-    fits = np.logaddexp.reduce(logs, axis=1) - np.log(len(SHARES)) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+    fits = (
+        np.logaddexp.reduce(logs, axis=1)
+        - np.log(len(SHARES))
+        - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+    )
     return np.asarray(np.logaddexp(np.log(1.0 - STRAY) + fits, np.log(STRAY / ROOM)))
 
 
-def _looks(seen: Doubles) -> tuple[Doubles, NDArray[np.int64]]:
+def _looks(seen: Doubles) -> tuple[Doubles, Numbers]:
     """All looks ``(m, LOOK)`` at blocks of a class in the frames of a shot ``(n, SEEN)``, and of which frame each is."""
     every = seen.reshape(len(seen), len(STRENGTHS), LOOK)
-    frames, classes = np.nonzero(every[:, :, 0])
+    frames, classes = np.nonzero(every[:, :, 0] > 0)
     return every[frames, classes], frames
 
 
@@ -244,8 +169,8 @@ def evidence(shot: Doubles, way: Way) -> tuple[float, Motion]:
     for motion in MOTIONS:
         parts, change = predicted(weaves, changes, shot[:, 1], motion)
         usual = parts.sum(axis=1) / change.sum(axis=1)[:, None]
-        logs.append(float(log_density(shot, usual, motion).sum()) - 0.5 * np.log(motion.coded))
-    norm = np.logaddexp.reduce([-0.5 * np.log(motion.coded) for motion in MOTIONS])
+        logs.append(float(log_density(shot, usual, motion).sum()) - np.log(motion.coded))
+    norm = np.logaddexp.reduce([-np.log(motion.coded) for motion in MOTIONS])
     return float(np.logaddexp.reduce(logs) - norm), MOTIONS[int(np.argmax(logs))]
 
 
@@ -286,18 +211,25 @@ _KINDS_OF_PAIRS = _kinds_of_pairs()
 def _places_of(way: Way) -> list[int]:
     """Where each phase of a way stands in `_KINDS_OF_PAIRS`."""
     kinds = np.concatenate(_KINDS_OF_PAIRS, axis=1)
-    return [int(np.flatnonzero((kinds == pair).all(axis=1))[0]) for pair in np.concatenate(way.distances(), axis=1)]
+    return [
+        int(np.flatnonzero((kinds == pair).all(axis=1))[0])
+        for pair in np.concatenate(way.distances(), axis=1)
+    ]
 
 
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
+    if np.mean(seen[:, :1] < 0) > STRAY:
+        # Lines are shown twice: what is left would be a choice of frames.
+        seen = np.zeros_like(seen)
     shot = whole_shot(seen)
     found = [evidence(shot, way) for way in WAYS]
     likelihood = np.array([log + in_rhythm(seen, way, motion) for way, (log, motion) in zip(WAYS, found)])
-    # What is usual does not make sure: a kind must be so even if all were as usual.
+    # What is usual does not make sure: a kind must be so even if all were as usual as the rarest.
+    priors = np.array([way.prior for way in WAYS])
     odds, wary = (
         np.exp(logs - np.logaddexp.reduce(logs))
-        for logs in (likelihood + np.log([way.prior for way in WAYS]), likelihood)
+        for logs in (likelihood + np.log(priors), likelihood + np.log(np.minimum(priors, RARE)))
     )
     best = int(np.argmax(odds))
     way = WAYS[best]
@@ -317,11 +249,20 @@ def judge_shot(seen: Doubles) -> Verdict:
     )
 
 
+def _at_any_pace(seen: Doubles, apart: Callable[[float], tuple[Times, Times]], motion: Motion) -> Doubles:
+    """Log density of the frames of a shot for times between fields ``(..., 4)``, ``(..., 2)``, the film's steps being uneven."""
+    logs = []
+    for pace in PACES:
+        weaves, changes = apart(pace)
+        of_frames = _of_frames(seen, weaves.reshape(-1, 4), changes.reshape(-1, 2), motion)
+        logs.append(of_frames.reshape(-1, *weaves.shape[:-1]))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(PACES)))
+
+
 def _steps(seen: Doubles, way: Way, motion: Motion) -> tuple[Doubles, NDArray[np.bool_]]:
     """Log probability ``(n, period, period)`` of each phase after each, with what is seen of both frames; which are edits."""
-    goes_on = np.log(1.0 - SPLICE) + _of_frames(seen, *way.distances(), motion)
-    weaves, changes = (times.reshape(-1, times.shape[-1]) for times in way.over_edits())
-    cut = _of_frames(seen, weaves, changes, motion).reshape(-1, way.period, way.period, 2)
+    goes_on = np.log(1.0 - SPLICE) + _at_any_pace(seen, way.distances, motion)
+    cut = _at_any_pace(seen, way.over_edits, motion)
     steps = np.log(SPLICE / way.period / 2) + np.logaddexp.reduce(cut, axis=3)
     edits = np.ones(steps.shape, np.bool_)
     here = np.arange(way.period)
