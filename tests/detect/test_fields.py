@@ -79,6 +79,18 @@ def test_all_pictures_between_dense_edits_are_found(way: int) -> None:
     ]
 
 
+def test_film_that_moves_in_uneven_steps_is_followed_across_edits() -> None:
+    places = np.cumsum(np.random.default_rng(5).choice([0.4, 1.2, 3.0], 60))
+    uneven = np.stack([scene(2, speed=place)[1] for place in places])
+    frames = stored(uneven, 5, 60)
+    kept = [*range(17), *range(19, 41), *range(42, 60)]
+    found = pictures(judge_shot(directions([frames[k] for k in kept])), 0)
+    tops, bottoms = zip(*(shown(5, k) for k in kept))
+    assert [(tops[p.top], bottoms[p.bottom]) for p in found] == [
+        (k, k) for k in sorted(set(tops) & set(bottoms))
+    ]
+
+
 def test_pictures_shown_twice_now_and_then_are_no_pulldown() -> None:
     # Silent film at 25 frames a second: every third picture comes again, and the fields are those of video.
     pictures = scene(60, speed=2.5)[[k - (k + 1) // 3 for k in range(48)]]
