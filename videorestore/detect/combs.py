@@ -35,14 +35,12 @@ it does not do to strong ones. Below the first all is rounding."""
 LOOK = 7
 """Numbers that are noted of a class: see `direction`."""
 
-SEEN = LOOK * len(STRENGTHS)
-"""Numbers that are noted of a frame and the next."""
+SEEN = LOOK * len(STRENGTHS) + 1
+"""Numbers that are noted of a frame and the next; the last is 1 where the pixels are the same either way, as pictures and as
+fields."""
 
 NOTHING = np.zeros(SEEN)
 """What is noted where nothing can be seen: no blocks in any class."""
-
-EITHER = np.append(-1.0, NOTHING[1:])
-"""What is noted of pixels that are the same either way, as pictures and as fields: that there are fewer blocks than none."""
 
 CLUSTER = 4.0
 """Neighbouring blocks that speak as one."""
@@ -136,23 +134,22 @@ def direction(first: Floats, second: Floats) -> Doubles:
     -------
     ndarray, shape (SEEN,)
         For every class of `STRENGTHS`: number of blocks, mean change, and by that change how both fields change together, how
-        later the bottom one is, how the comb grows, how much more the top one changes; last the variance of these four.
-        `NOTHING` where the frames are too small, `EITHER` where lines are shown twice or scroll by two.
+        later the bottom one is, how the comb grows, how much more the top one changes; the variance of these four. Last whether
+        lines are shown twice or scroll by two. `NOTHING` where the frames are too small.
     """
     height, width = first.shape
     if height < 2 * LINES or width < ACROSS or first.shape != second.shape:
         return NOTHING
-    if _in_pairs(first) or _scrolls(first, second):
-        return EITHER
     count = min(COLUMNS, width // ACROSS)
     lefts = np.linspace(0, width - ACROSS, count).astype(np.int64)
     moments = np.zeros((height // LINES, count, 5), np.float32)
     field_moments(first, second, lefts, moments)
-    return summary(moments.reshape(-1, 5).astype(np.float64))
+    either = _in_pairs(first) or _scrolls(first, second)
+    return np.append(summary(moments.reshape(-1, 5).astype(np.float64)), float(either))
 
 
 def summary(moments: Doubles) -> Doubles:
-    """What is noted of two frames by the moments ``(m, 5)`` of their blocks, see `field_moments`."""
+    """Looks at all classes, one after the other, by the moments ``(m, 5)`` of their blocks, see `field_moments`."""
     top, bottom, both, by_top, by_bottom = moments.T
     change = 0.5 * (top + bottom)
     parts = np.stack([both, -(by_top + by_bottom), by_top - by_bottom, 0.5 * (top - bottom)], axis=1)

@@ -52,6 +52,9 @@ all the time."""
 PACES = (0.3, 1.0, 3.0)
 """How fast the film may go on behind the first of its steps that a frame and the next show: motion is uneven."""
 
+EITHER = 0.5
+"""Share of the frames that change which would look the same as pictures and as fields, from which on nothing is said."""
+
 RARE = 0.03
 """Prior to which those of more usual ways are cut, to see whether a kind is sure without them."""
 
@@ -141,7 +144,7 @@ def log_density(looks: Doubles, parts: Doubles, motion: Motion) -> Doubles:
 
 def _looks(seen: Doubles) -> tuple[Doubles, Numbers]:
     """All looks ``(m, LOOK)`` at blocks of a class in the frames of a shot ``(n, SEEN)``, and of which frame each is."""
-    every = seen.reshape(len(seen), len(STRENGTHS), LOOK)
+    every = seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK)
     frames, classes = np.nonzero(every[:, :, 0] > 0)
     return every[frames, classes], frames
 
@@ -149,7 +152,7 @@ def _looks(seen: Doubles) -> tuple[Doubles, Numbers]:
 def whole_shot(seen: Doubles) -> Doubles:
     """Looks ``(k, LOOK)`` at each class of blocks over all frames of a shot ``(n, SEEN)``."""
     found = []
-    for looks in np.swapaxes(seen.reshape(len(seen), len(STRENGTHS), LOOK), 0, 1):
+    for looks in np.swapaxes(seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK), 0, 1):
         looks = looks[looks[:, 0] > 0]
         if not len(looks):
             continue
@@ -219,8 +222,8 @@ def _places_of(way: Way) -> list[int]:
 
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
-    if np.mean(seen[:, :1] < 0) > STRAY:
-        # Lines are shown twice: what is left would be a choice of frames.
+    shown = seen[seen.any(axis=1), -1]
+    if len(shown) and shown.mean() > EITHER:
         seen = np.zeros_like(seen)
     shot = whole_shot(seen)
     found = [evidence(shot, way) for way in WAYS]
