@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from videorestore.detect.combs import directions  # noqa: E402
-from videorestore.detect.fields import WAYS, judge_shot  # noqa: E402
+from videorestore.detect.fields import judge_shot  # noqa: E402
+from videorestore.detect.ways import WAYS  # noqa: E402
 from videorestore.media.pipe import ffmpeg  # noqa: E402
 
 Pictures = NDArray[np.uint8]

@@ -21,6 +21,7 @@ from videorestore.fields.complete import (
     noise_variance,
     own_lines,
 )
+from videorestore.make.interlaced import _with_fields
 
 
 def dense(own, offsets, values, errors, texture, power):
@@ -176,3 +177,15 @@ def test_noise_is_measured_plane_by_plane_and_taken_out_of_the_texture() -> None
     flows = {j: np.zeros((64, 96, 2), np.float32) for j in (-2, -1, 1, 2)}
     spread = [float(np.std(complete_plane(even, 2, 0, flows, noise)[0])) for noise in (NOISE, 36.0)]
     assert spread[1] < 0.6 * spread[0] and spread[1] < 3
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_sd_of_restored_fields_is_in_that_of_the_frame(parity: int, channels: int) -> None:
+    sd = np.full((8, 4, 3), 3.0, np.float32)
+    sd[parity::2] = 0.0
+    of_fields = np.full((8, 4, channels), 4.0, np.float32)
+    of_fields[1 - parity :: 2] = np.nan  # of the other field: another time
+    total = _with_fields(sd, of_fields, parity)
+    assert total.shape == sd.shape
+    assert total[parity::2] == pytest.approx(4.0) and total[1 - parity :: 2] == pytest.approx(5.0)

@@ -1,228 +1,190 @@
-"""How much the weaves of a frame with the next one comb, and which of their fields changes more: what tells fields apart."""
+"""How the two fields of a frame and of the next differ where things move: what tells when their lines were taken.
+
+Of a frame and the next, four fields: tops ``T0, T1``, bottoms ``B0, B1``, all read at every line. What tells is how the changes
+``T1 - T0`` and ``B1 - B0`` go together, and how both go with the comb, ``T - B`` in the mean of the two frames. Played backwards,
+a progressive clip has the same comb and the opposite changes: they are unrelated. Fields that come later are nearer to the next.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import Frame, Samples
-from videorestore.compiled import kernel, parallel_kernel
+from videorestore.compiled import parallel_kernel
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-SEEN = 9
-"""Numbers that are noted of a frame and the next: see `direction`."""
+NARROW = 4
+"""Columns of which the mean is taken: combs are wide, noise is not."""
 
-NOTHING = np.array([0.0, 0.0, 0.0, 0.0, 1e6, 1e6, 0.0, 1e6, 1e6])
-"""What is noted where nothing can be seen: sd without bounds."""
+LINES, ACROSS = 16, 4
+"""Lines and (narrow) columns of the blocks that are compared: a codec's macroblock."""
 
-PAIRED = 0.5
-"""Steps within pairs of lines over those between pairs, below which the lines are pairs; of fields and of pictures both are
-alike (0.9 to 1.1)."""
-
-SCROLLED = 0.25
-"""Share of the change that is left after a shift by one line, below which a picture scrolls: its fields then fit the next
-frame's other ones, as those of film woven one field late do."""
-
-BLOCK = 16
-"""Lines and columns of the blocks that are compared: a codec's macroblock."""
-
-COLUMNS = 24
+COLUMNS = 60
 """Most blocks across a picture that are looked at, evenly spread: their number decides, not their size."""
 
-CLUSTER = 6.0
+STRENGTHS = np.array([2.5, 6.0, 15.0, 40.0, 100.0, 250.0, 630.0, 1600.0])
+"""Change of a block (levels squared, mean of both fields) from which on it belongs to a class: what a codec does to weak combs
+it does not do to strong ones. Below the first all is rounding."""
+
+LOOK = 7
+"""Numbers that are noted of a class: see `direction`."""
+
+SEEN = LOOK * len(STRENGTHS) + 1
+"""Numbers that are noted of a frame and the next; the last is 1 where the pixels are the same either way, as pictures and as
+fields."""
+
+NOTHING = np.zeros(SEEN)
+"""What is noted where nothing can be seen: no blocks in any class."""
+
+CLUSTER = 4.0
 """Neighbouring blocks that speak as one."""
 
-CODED = 50.0
-"""Change (levels squared, both fields together) that a codec may add to a block or take from it, however much it looks like
-motion: sd 5 of a sample. Weaker combs are quantised away, and what is left looks progressive. Of 672 shots of 16 clips, made in
-seven ways, noisy and coded, none is wrong with 50; with 20 and 30 those that show asphalt were."""
+SCATTER, FEW = 0.3, 3.0
+"""What blocks differ by (sd, relative to the change) before they are looked at, and how many of them that counts for."""
 
-QUIET, SHAKEN, MOST = 0.1, 6.0, 1000.0
-"""What changes beside motion, at most: that of the block at this quantile, times this, and that of noise of sd 16 in both
-fields of two frames. More than that is motion, be it too fast to look like it: 300 for the last made four film shots wrong."""
+PAIRED = 0.1
+"""Steps within pairs of lines over those between pairs, below which the lines are pairs: shown twice. Of fields that move up or
+down one kind of step is larger, too, but as much only near the speed at which they are the same pixels as lines shown twice."""
 
-BY_CHANCE = 0.02
-"""Share of a change that looks like motion by chance: two gradients fitted to the hundred or so independent samples of a field
-in a block."""
-
-UNLIKE = 1.0
-"""How unlike may be what combs by motion and what by all else, relative to the change (sd): no more than the change itself."""
+SCROLLED = 0.04
+"""Share of the change that is left after a shift by two lines, below which a picture scrolls: pictures at this speed and fields
+that show a line a field are the same. Of a camera that moves so, 0.07 is left."""
 
 
-@kernel
-def explained(sums: Doubles) -> tuple[float, float]:
-    """Variance of a change, and how much of it two gradients explain, by the sums ``(10,)`` of all three, of their products, and
-    their number."""
-    n = sums[9]
-    d, g, v = sums[0] / n, sums[1] / n, sums[2] / n
-    change = max(sums[3] / n - d * d, 0.0)
-    dg, dv = sums[4] / n - d * g, sums[5] / n - d * v
-    gg, gv, vv = sums[6] / n - g * g, sums[7] / n - g * v, sums[8] / n - v * v
-    # Gradients of rounding are none.
-    ridge = 1e-3 * (gg + vv) + 1e-3
-    gg, vv = gg + ridge, vv + ridge
-    moved = (vv * dg * dg - 2.0 * gv * dg * dv + gg * dv * dv) / (gg * vv - gv * gv)
-    return change, min(max(moved, 0.0), change)
-
-
-@parallel_kernel(lambda first, *_: first.shape[0] // BLOCK, grain=2)
-def comb_energy(
-    start: int, stop: int, first: Floats, second: Floats, lefts: NDArray[np.int64], energy: Floats
+@parallel_kernel(lambda first, *_: first.shape[0] // LINES, grain=2)
+def field_moments(
+    start: int, stop: int, first: Floats, second: Floats, lefts: NDArray[np.int64], moments: Floats
 ) -> None:
-    """Energy of the comb in every block of the weaves of two frames, what changes in their fields, and how much of it moves.
+    """Mean products, in every block, of the change of the top field, that of the bottom field, and the comb; each without its mean.
 
     Parameters
     ----------
     first, second : (h, w) float32
     lefts : (m,) int64
         First columns of the blocks.
-    energy : (h // 16, m, 8) float32, written
-        Mean square of the highest vertical frequency: own fields of the first frame; its odd lines with the second's
-        even ones; its even lines with the second's odd ones; the second's own. Variance of the difference of even lines, and
-        of odd ones; how much of each the gradients of the field explain, as where it moves.
+    moments : (h // 16, m, 5) float32, written
+        Top by top, bottom by bottom, top by bottom, top by comb, bottom by comb.
     """
-    height, width = first.shape
+    height = first.shape[0]
     for row in range(start, stop):
         for m in range(lefts.shape[0]):
-            own = one = other = next_own = np.float32(0.0)
-            sums = np.zeros((2, 10))
-            for y in range(max(row * BLOCK, 2), min((row + 1) * BLOCK, height - 2)):
-                of_field = np.zeros(9, np.float32)
-                for x in range(lefts[m], lefts[m] + BLOCK):
-                    kept = first[y - 2, x] + np.float32(4.0) * first[y, x] + first[y + 2, x]
-                    beside = np.float32(3.0) * (first[y - 1, x] + first[y + 1, x])
-                    later = second[y - 2, x] + np.float32(4.0) * second[y, x] + second[y + 2, x]
-                    after = np.float32(3.0) * (second[y - 1, x] + second[y + 1, x])
-                    a, b, c, e = kept - beside, kept - after, later - beside, later - after
-                    own, next_own = own + a * a, next_own + e * e
+            sums = np.zeros(3)
+            products = np.zeros(5)
+            count = 0
+            for y in range(max(row * LINES, 2), min((row + 1) * LINES, height - 2)):
+                for x in range(lefts[m], lefts[m] + ACROSS):
+                    here = (first[y - 2, x] + np.float32(4.0) * first[y, x] + first[y + 2, x]) / np.float32(
+                        6.0
+                    )
+                    beside = (first[y - 1, x] + first[y + 1, x]) * np.float32(0.5)
+                    later = (
+                        second[y - 2, x] + np.float32(4.0) * second[y, x] + second[y + 2, x]
+                    ) / np.float32(6.0)
+                    after = (second[y - 1, x] + second[y + 1, x]) * np.float32(0.5)
+                    top, bottom = later - here, after - beside
+                    comb = np.float32(0.5) * (here + later - beside - after)
                     if y % 2:
-                        one, other = one + b * b, other + c * c
-                    else:
-                        one, other = one + c * c, other + b * b
-                    left, right = max(x - 1, 0), min(x + 1, width - 1)
-                    d = second[y, x] - first[y, x]
-                    g = first[y, right] + second[y, right] - first[y, left] - second[y, left]
-                    v = first[y + 2, x] + second[y + 2, x] - first[y - 2, x] - second[y - 2, x]
-                    of_field[0] += d
-                    of_field[1] += g
-                    of_field[2] += v
-                    of_field[3] += d * d
-                    of_field[4] += d * g
-                    of_field[5] += d * v
-                    of_field[6] += g * g
-                    of_field[7] += g * v
-                    of_field[8] += v * v
-                for i in range(9):
-                    sums[y % 2, i] += of_field[i]
-                sums[y % 2, 9] += BLOCK
-            count = sums[0, 9] + sums[1, 9]
+                        top, bottom, comb = bottom, top, -comb
+                    sums[0] += top
+                    sums[1] += bottom
+                    sums[2] += comb
+                    products[0] += top * top
+                    products[1] += bottom * bottom
+                    products[2] += top * bottom
+                    products[3] += top * comb
+                    products[4] += bottom * comb
+                    count += 1
             if count == 0:
                 continue
-            share = np.float32(1.0 / (36.0 * count))
-            energy[row, m, 0] = own * share
-            energy[row, m, 1] = one * share
-            energy[row, m, 2] = other * share
-            energy[row, m, 3] = next_own * share
-            for parity in range(2):
-                changed, moved = explained(sums[parity])
-                energy[row, m, 4 + parity] = changed
-                energy[row, m, 6 + parity] = moved
+            t, b, c = sums[0] / count, sums[1] / count, sums[2] / count
+            moments[row, m, 0] = products[0] / count - t * t
+            moments[row, m, 1] = products[1] / count - b * b
+            moments[row, m, 2] = products[2] / count - t * b
+            moments[row, m, 3] = products[3] / count - t * c
+            moments[row, m, 4] = products[4] / count - b * c
 
 
-def luma_plane(frame: Frame) -> Floats:
-    """The plane ``(h, w)`` that shows most of a picture, on the 0..255 scale."""
+def narrow_luma(frame: Frame) -> Floats:
+    """The plane that shows most of a picture, on the 0..255 scale, means of `NARROW` columns ``(h, w // NARROW)``."""
     plane: Samples = frame.planes[1 if frame.format.model == "rgb" else 0]
     scale = 255.0 if frame.format.depth == 32 else 1.0 / (1 << (frame.format.depth - 8))
     found = np.ascontiguousarray(plane, np.float32)
-    return np.nan_to_num(found) * np.float32(scale) if scale != 1.0 else found
+    return narrowed(np.nan_to_num(found) * np.float32(scale) if scale != 1.0 else found)
+
+
+def narrowed(picture: Floats) -> Floats:
+    """Means ``(h, w // NARROW)`` of columns of a picture ``(h, w)``."""
+    height, width = picture.shape[0], picture.shape[1] // NARROW
+    if width == 0:
+        return np.zeros((height, 0), np.float32)
+    whole = np.ascontiguousarray(picture[:, : width * NARROW], np.float32)
+    return np.asarray(cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA), np.float32)
 
 
 def direction(first: Floats, second: Floats) -> Doubles:
-    """Which weave of two successive frames ``(h, w)`` combs most and least, and which of their fields changes more.
+    """How the fields of two successive frames ``(h, w)``, `narrowed`, differ where they change little, more, and much.
 
     Returns
     -------
     ndarray, shape (SEEN,)
-        What each of the four weaves combs above their mean, relative to the change, where all of that is motion; its sd, by
-        what differs from frame to frame and by what may be alike in all. Difference of the changes of even and odd lines over
-        their sum, there too, and its two sds. `NOTHING` where the frames are too small, their lines come in pairs, or they scroll.
+        For every class of `STRENGTHS`: number of blocks, mean change, and by that change how both fields change together, how
+        later the bottom one is, how the comb grows, how much more the top one changes; the variance of these four. Last whether
+        lines are shown twice or scroll by two. `NOTHING` where the frames are too small.
     """
     height, width = first.shape
-    if (
-        height < 2 * BLOCK
-        or width < BLOCK
-        or first.shape != second.shape
-        or _in_pairs(first)
-        or _scrolls(first, second)
-    ):
+    if height < 2 * LINES or width < ACROSS or first.shape != second.shape:
         return NOTHING
-    count = min(COLUMNS, width // BLOCK)
-    lefts = np.linspace(0, width - BLOCK, count).astype(np.int64)
-    energy = np.zeros((height // BLOCK, count, 8), np.float32)
-    comb_energy(first, second, lefts, energy)
-    return summary(energy.reshape(-1, 8).astype(np.float64))
+    count = min(COLUMNS, width // ACROSS)
+    lefts = np.linspace(0, width - ACROSS, count).astype(np.int64)
+    moments = np.zeros((height // LINES, count, 5), np.float32)
+    field_moments(first, second, lefts, moments)
+    either = _in_pairs(first) or _scrolls(first, second)
+    return np.append(summary(moments.reshape(-1, 5).astype(np.float64)), float(either))
 
 
-def summary(blocks: Doubles) -> Doubles:
-    """What is noted of two frames by the energies ``(m, 8)`` of their blocks, see `comb_energy`."""
-    change = blocks[:, 4:6].sum(axis=1)
-    unlike_motion = np.minimum(change, (change - blocks[:, 6:].sum(axis=1)) / (1.0 - BY_CHANCE))
-    # What changes in all places alike is noise, or a codec's, which shakes both fields of a frame as if it were progressive.
-    shaken = np.minimum(unlike_motion, min(SHAKEN * float(np.quantile(unlike_motion, QUIET)), MOST))
-    change = np.maximum(change, 1e-3)
-    moving, weights = np.maximum(change - shaken - CODED, 0.0) / change, np.square(change / (change + CODED))
-    combs, lean = (
-        centred(blocks[:, :4]) / change[:, None],
-        (blocks[:, 4:5] - blocks[:, 5:6]) / change[:, None],
-    )
-    return np.concatenate([_in_motion(combs, moving, weights), _in_motion(lean, moving, weights)])
+def summary(moments: Doubles) -> Doubles:
+    """Looks at all classes, one after the other, by the moments ``(m, 5)`` of their blocks, see `field_moments`."""
+    top, bottom, both, by_top, by_bottom = moments.T
+    change = 0.5 * (top + bottom)
+    parts = np.stack([both, -(by_top + by_bottom), by_top - by_bottom, 0.5 * (top - bottom)], axis=1)
+    classes = np.searchsorted(STRENGTHS, change, side="right")
+    seen = np.zeros((len(STRENGTHS), LOOK))
+    for k in np.unique(classes[classes > 0]):
+        of_class = classes == k
+        n, total = int(of_class.sum()), float(change[of_class].sum())
+        mean = parts[of_class].sum(axis=0) / total
+        unlike = np.square(parts[of_class] / change[of_class, None] - mean).mean(axis=1).sum()
+        variance = (unlike + FEW * SCATTER**2) / (n + FEW) * CLUSTER / n
+        seen[k - 1] = n, total / n, *mean, variance
+    return seen.ravel()
 
 
 def _in_pairs(picture: Floats) -> bool:
     """Whether lines are shown twice, as where a smaller picture was made larger: its two fields are one."""
-    steps = np.square(np.diff(picture[:, ::4], axis=0)).sum(axis=1, dtype=np.float64)
+    steps = np.square(np.diff(picture, axis=0)).sum(axis=1, dtype=np.float64)
     within, between = sorted((float(steps[0::2].sum()), float(steps[1::2].sum())))
     return within < PAIRED * between
 
 
 def _scrolls(first: Floats, second: Floats) -> bool:
-    """Whether the second picture is the first one, a line higher or lower."""
-    one, two = first[:, ::4], second[:, ::4]
+    """Whether the second picture is the first one, two lines higher or lower."""
     change, up, down = (
-        float(np.square(a - b).sum(dtype=np.float64))
-        for a, b in ((one[1:-1], two[1:-1]), (one[2:], two[1:-1]), (one[:-2], two[1:-1]))
+        float(np.square(a - second[2:-2]).sum(dtype=np.float64)) for a in (first[2:-2], first[4:], first[:-4])
     )
     return min(up, down) < SCROLLED * change
 
 
-def _in_motion(values: Doubles, moving: Doubles, weights: Doubles) -> Doubles:
-    """Values ``(m, k)`` of blocks where all is motion, and two sds ``(k + 2,)``: the line through them by the share that is
-    ``moving``, at its end. The sds are those by the blocks, and by how little of a block is known to move."""
-    total = weights.sum() + 1e-9
-    independent = total**2 / (np.square(weights).sum() + 1e-12) / CLUSTER
-    rests = 1.0 - moving
-    mean, usual = weights @ values / total, weights @ rests / total
-    apart = rests - usual
-    width = weights @ np.square(apart) / total
-    together = (weights * apart) @ (values - mean) / total
-    left = values - mean - apart[:, None] * together / (width + 1e-12)
-    # Noise that is alike in all places, as a codec's, has one direction: its whole sd counts.
-    scatter = float(np.linalg.eigvalsh((weights[:, None] * left).T @ left / total)[-1]) + 1e-9
-    told = independent * width / scatter
-    precision = told + 1.0 / UNLIKE**2
-    by_blocks = scatter / independent + usual**2 * told / precision**2
-    slope = independent / scatter * together / precision
-    return np.array([*(mean - usual * slope), np.sqrt(by_blocks), usual / UNLIKE / precision])
-
-
-def centred(values: Doubles) -> Doubles:
-    return np.asarray(values - values.mean(axis=-1, keepdims=True))
+def narrow_directions(frames: Sequence[Floats]) -> Doubles:
+    """`direction` of every frame with the next ``(n - 1, SEEN)``."""
+    return np.array([direction(a, b) for a, b in zip(frames[:-1], frames[1:])]).reshape(-1, SEEN)
 
 
 def directions(frames: Sequence[Floats]) -> Doubles:
-    """`direction` of every frame with the next ``(n - 1, SEEN)``."""
-    return np.array([direction(a, b) for a, b in zip(frames[:-1], frames[1:])]).reshape(-1, SEEN)
+    """The same of frames ``(h, w)`` that are not narrow yet."""
+    return narrow_directions([narrowed(frame) for frame in frames])

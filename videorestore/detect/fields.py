@@ -1,133 +1,65 @@
 """Whether the lines of a frame were taken at one time or at two: fields, their order, and pulldown.
 
-A frame holds a top field (even lines) and a bottom field (odd lines). Four weaves are compared for every frame and the
-next: its own fields, its bottom field with the next top field, its top field with the next bottom field, the next one's own.
-The farther apart in time two fields are, the more their weave combs where things move. How the four differ, but for scale, is
-a direction, and every way to store pictures as fields predicts it: progressive frames, interlaced video of either order,
-pictures woven one field late, film with 3:2 pulldown. So does which of the two fields changes more: pulldown shows one of
-them twice. Both are weighed by their likelihood, along a Markov chain over the rhythm of the film, which an edit may break.
+A frame holds a top field (even lines) and a bottom field (odd lines). Every way to store pictures as fields says how far apart in
+time the four fields of a frame and the next are: progressive frames, interlaced video of either order, pictures woven one field
+late, film with 3:2 pulldown. The farther apart, the more two fields differ where things move; from that follows how their changes
+and their comb go together (`combs.direction`), but for how fast that grows, for noise, and for combs that a codec took away. One
+likelihood has all of these. It is asked of the whole shot, class by class of motion, and for pulldown of every frame: there it is
+weighed along a Markov chain over the rhythm of the film, which an edit may break, against frames in no order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.combs import Doubles, centred
+from videorestore.detect.combs import LOOK, SCATTER, STRENGTHS, Doubles
+from videorestore.detect.ways import WAYS, Kind, Numbers, Order, Times, Way
 
-Kind = Literal["progressive", "interlaced", "telecined", "unknown"]
-Order = Literal["tff", "bff"]
-Times = NDArray[np.int64]
+MISFIT, UNEVEN = 0.12, 0.08
+"""How far what is seen of a class may lie from what is predicted when nothing is noisy (sd): relative to its motion, and how both
+fields change together besides, of which codecs take some. Both, and what follows, by fields made of twelve clips."""
 
-SPREAD = np.radians(12.0)
-"""How far the direction of a frame may lie from the predicted one when nothing is noisy (sd); tuned on fields made of eleven
-development clips, as are `ALIKE` and `GROWTH`."""
+STRAY, ROOM = 0.02, 50.0
+"""Share of classes and frames that mean nothing: flashes, dissolves, repeated pictures; and the volume that they spread over."""
 
-LEAN = 0.15
-"""How far the share of the change that one field has may lie from the predicted one when nothing is noisy (sd)."""
+AGAIN = 2.0
+"""Neighbouring frames that show the same."""
 
-STRAY = 0.02
-"""Share of frames whose direction means nothing: flashes, dissolves, repeated pictures."""
+SHARES = np.linspace(0.0, 1.0, 11)
+"""Shares of the change of a class that may be motion; the rest is noise. None is likelier than another."""
 
-ALIKE = 0.8
-"""How much of an independent witness a frame is: its neighbours show the same motion."""
+GROWTH = ((2.0, 1.5), (1.6, 1.0), (1.3, 0.5), (1.0, 1.0), (0.8, 0.2))
+"""Powers of the time between two fields that their difference may grow with, where little changes and where much does: what moves
+far looks no less alike than what moves farther."""
+
+CODED = np.geomspace(1.0, 1000.0, 7)
+"""Change (levels squared) of which a codec may have taken half of the comb, so that it looks progressive. Of x264 at crf 20 and
+MPEG-2 at 6 Mbit/s it is about 5; each is likelier than a stronger one by their ratio."""
+
+WEIGHT = 0.5
+"""How much of an independent witness of the rhythm a frame is: its neighbours show the same motion."""
 
 BREAK, SPLICE = 0.005, 0.12
 """Share of frames behind which an edit breaks the rhythm of a pulldown: to judge whether there is one, and to follow it where
 there surely is. Where many edits are thought likely, any pictures that are shown again and again pass for a rhythm that breaks
-all the time. Of 2075 pictures of eight clips between ten edits each all but 3 come back, and 8 of the frames made mix two
-pictures, most of them single frames between two edits; without edits all 976 come back."""
+all the time."""
 
-MANY = 2
-"""Periods of the rhythm that are gone where an edit takes many frames."""
+PACES = (0.3, 1.0, 3.0)
+"""How fast the film may go on behind the first of its steps that a frame and the next show: motion is uneven."""
 
-GROWTH = (1.5, 1.0, 0.25)
-"""Powers of the time between two fields that the energy of their comb grows with: slow, usual and fast motion."""
+EITHER = 0.5
+"""Share of the frames that change which would look the same as pictures and as fields, from which on nothing is said."""
 
-SURE = 0.9
+RARE = 0.03
+"""Prior to which those of more usual ways are cut, to see whether a kind is sure without them."""
+
+SURE = 0.95
 """Probability from which on a shot is called by a kind; below, it is unknown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """A way to store pictures as fields.
-
-    Attributes
-    ----------
-    kind : Kind
-    order : Order or None
-    pulldown : {"3:2", "2:2"} or None
-    tops, bottoms : tuple of int
-        Time of the pictures that the fields of the frames of one period show.
-    period : int
-        Frames after which the rhythm repeats.
-    step : int
-        Time between a frame and the one a period later.
-    prior : float
-    """
-
-    kind: Kind
-    order: Order | None = None
-    pulldown: str | None = None
-    tops: tuple[int, ...]
-    bottoms: tuple[int, ...]
-    step: int
-    prior: float
-
-    @property
-    def period(self) -> int:
-        """Frames after which the rhythm repeats."""
-        return len(self.tops)
-
-    def _apart(self, here: NDArray[np.int64], there: NDArray[np.int64]) -> tuple[Times, Times]:
-        """Time between fields of frames by their numbers from the start of a rhythm; see `distances`."""
-        top, bottom = (
-            [np.array(shown)[n % self.period] + n // self.period * self.step for n in (here, there)]
-            for shown in (self.tops, self.bottoms)
-        )
-        weaves = (top[0] - bottom[0], bottom[0] - top[1], top[0] - bottom[1], top[1] - bottom[1])
-        changes = np.stack([top[1] - top[0], bottom[1] - bottom[0]], axis=-1)
-        return np.abs(np.stack(weaves, axis=-1)), changes
-
-    def distances(self) -> tuple[Times, Times]:
-        """Time between fields of successive frames.
-
-        Returns
-        -------
-        weaves : (period, 4)
-            Own fields, bottom with next top, top with next bottom, the next one's own.
-        changes : (period, 2)
-            Both tops, both bottoms.
-        """
-        here = np.arange(self.period)
-        return self._apart(here, here + 1)
-
-    def over_edits(self) -> tuple[Times, Times]:
-        """The same for all phases before and behind an edit, ``(period, period, 2, 4 or 2)``: as few frames gone as may be, many."""
-        phases = np.arange(self.period)
-        here = np.broadcast_to(phases[:, None], (self.period, self.period))
-        near = here + 2 + (phases[None] - here - 2) % self.period
-        both = [self._apart(here, near + gone * self.period) for gone in (0, MANY)]
-        return np.stack([w for w, _ in both], axis=2), np.stack([c for _, c in both], axis=2)
-
-
-_FILM = ((0, 1, 1, 2, 3), (0, 1, 2, 3, 3))
-"""Pictures that the first and the second fields of five frames show under 3:2 pulldown."""
-
-WAYS: tuple[Way, ...] = (
-    Way(kind="progressive", tops=(0,), bottoms=(0,), step=2, prior=0.7),
-    Way(kind="interlaced", order="tff", tops=(0,), bottoms=(1,), step=2, prior=0.1),
-    Way(kind="interlaced", order="bff", tops=(1,), bottoms=(0,), step=2, prior=0.1),
-    Way(kind="telecined", order="tff", pulldown="2:2", tops=(0,), bottoms=(2,), step=2, prior=0.02),
-    Way(kind="telecined", order="bff", pulldown="2:2", tops=(2,), bottoms=(0,), step=2, prior=0.02),
-    Way(kind="telecined", order="tff", pulldown="3:2", tops=_FILM[0], bottoms=_FILM[1], step=4, prior=0.03),
-    Way(kind="telecined", order="bff", pulldown="3:2", tops=_FILM[1], bottoms=_FILM[0], step=4, prior=0.03),
-)
-"""What is possible. Priors: of clips that people hand in, most are progressive; a wrong guess costs more than a missed one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,86 +99,140 @@ class Verdict:
         )
 
 
-def _with_shared(seen: Doubles) -> Doubles:
-    """What is seen with the error that all frames of a shot may share in the sd of each: many frames do not lessen it."""
-    seen = seen.copy()
-    for one in (4, 7):
-        seen[:, one] = np.hypot(seen[:, one], np.sqrt(len(seen)) * seen[:, one + 1])
-    return seen
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motion:
+    """What is not known of a shot besides the way: how differences grow with time (see `GROWTH`), what a codec took (`CODED`)."""
+
+    growth: tuple[float, float]
+    coded: float
 
 
-def _log_direction(seen: Doubles, weaves: Times, growth: float) -> Doubles:
-    """Log likelihood ratio ``(n, ...)`` of frames ``(n, SEEN)`` by times between woven fields ``(..., 4)``, against no rule."""
-    combs = centred(np.where(weaves > 0, weaves.astype(np.float64) ** growth, 0.0))
-    strength = np.sqrt(np.square(seen[:, :4]).sum(axis=1))
-    spread = np.square(SPREAD) + np.square(seen[:, 4] / np.maximum(strength, 1e-9))
-    cosine = np.tensordot(
-        seen[:, :4] / np.maximum(strength, 1e-9)[:, None],
-        combs / np.sqrt(np.square(combs).sum(axis=-1, keepdims=True)),
-        (1, -1),
+MOTIONS = tuple(Motion(growth=growth, coded=float(coded)) for coded, growth in product(CODED, GROWTH))
+
+
+def predicted(weaves: Times, changes: Times, change: Doubles, motion: Motion) -> tuple[Doubles, Doubles]:
+    """What `direction` would show without noise ``(n, ..., 4)`` of looks whose blocks ``change`` so much, and how much of a change
+    that is ``(n, ...)``; not yet divided by it.
+
+    ``weaves`` (..., 4) and ``changes`` (..., 2) are the times between fields, see `Way.distances`.
+    """
+    low, high = motion.growth
+    place = np.clip(np.log(change / STRENGTHS[0]) / np.log(STRENGTHS[-1] / STRENGTHS[0]), 0.0, 1.0)
+    growth = (low + (high - low) * place).reshape(-1, *(1,) * weaves.ndim)
+    own, forth, across, later = np.moveaxis(np.abs(weaves) ** growth, -1, 0)
+    top, bottom = np.moveaxis(np.abs(changes) ** growth, -1, 0)
+    parts = (forth + across - own - later, across - forth, later - own, top - bottom)
+    return 0.5 * np.stack(parts, axis=-1), 0.5 * (top + bottom)
+
+
+def log_density(looks: Doubles, parts: Doubles, motion: Motion) -> Doubles:
+    """Log density ``(n,)`` of looks ``(n, LOOK)`` where ``parts`` (n, 4) are predicted for a change of 1 without noise."""
+    seen, taken = looks[:, 2:6], (motion.coded / (motion.coded + looks[:, 1]))[:, None]
+    variance = np.repeat((looks[:, 6] + MISFIT**2 * np.square(seen[:, :2]).sum(axis=1))[:, None], 4, axis=1)
+    variance[:, 0] += UNEVEN**2
+    # Where a comb was taken away both fields change as one, be it noise or motion.
+    rest = seen - taken * np.array([1.0, 0.0, 0.0, 0.0])
+    left = rest[:, None] - SHARES[:, None] * ((1.0 - taken) * parts)[:, None]
+    logs = -0.5 * (np.square(left) / variance[:, None]).sum(axis=2)
+    fits = (
+        np.logaddexp.reduce(logs, axis=1)
+        - np.log(len(SHARES))
+        - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
     )
-    # The density of von Mises and Fisher over that of the sphere.
-    focus = (1.0 / spread).reshape(-1, *(1,) * (combs.ndim - 1))
-    ratio = -2.0 * focus / np.expm1(-2.0 * focus) * np.exp(focus * (cosine - 1.0))
-    return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
+    return np.asarray(np.logaddexp(np.log(1.0 - STRAY) + fits, np.log(STRAY / ROOM)))
 
 
-def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
-    """Log likelihood ratio ``(n, ...)`` of frames ``(n, SEEN)`` by times between fields of a parity ``(..., 2)``."""
-    from scipy.special import ndtr
-
-    grown = np.where(changes > 0, changes.astype(np.float64) ** growth, 0.0)
-    leans = (grown[..., 0] - grown[..., 1]) / grown.sum(axis=-1)
-    shape = (-1, *(1,) * leans.ndim)
-    sd = np.hypot(LEAN, seen[:, 7]).reshape(shape)
-    low, at, high = ((edge - leans) / sd for edge in (-1.0, seen[:, 6].reshape(shape), 1.0))
-    # A normal density between -1 and 1 over the even one.
-    ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (ndtr(high) - ndtr(low))
-    return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
+def _looks(seen: Doubles) -> tuple[Doubles, Numbers]:
+    """All looks ``(m, LOOK)`` at blocks of a class in the frames of a shot ``(n, SEEN)``, and of which frame each is."""
+    every = seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK)
+    frames, classes = np.nonzero(every[:, :, 0] > 0)
+    return every[frames, classes], frames
 
 
-def _steps(seen: Doubles, way: Way, growth: float, edited: float) -> tuple[Doubles, NDArray[np.bool_]]:
-    """Log probability ``(n, period, period)`` of each phase after each, with what is seen of both frames; which are edits, of which
-    there is an ``edited`` share."""
-    goes_on, cut = (
-        _log_direction(seen, weaves, growth) + _log_lean(seen, changes, growth)
-        for weaves, changes in (way.distances(), way.over_edits())
-    )
+def whole_shot(seen: Doubles) -> Doubles:
+    """Looks ``(k, LOOK)`` at each class of blocks over all frames of a shot ``(n, SEEN)``."""
+    found = []
+    for looks in np.swapaxes(seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK), 0, 1):
+        looks = looks[looks[:, 0] > 0]
+        if not len(looks):
+            continue
+        changed = looks[:, 0] * looks[:, 1]
+        weights = changed / changed.sum()
+        mean = weights @ looks[:, 2:6]
+        unlike = np.square(looks[:, 2:6] - mean).mean(axis=1) + np.square(0.5 * SCATTER)
+        count = looks[:, 0].sum()
+        found.append((count, changed.sum() / count, *mean, AGAIN * (np.square(weights) @ unlike)))
+    return np.array(found).reshape(-1, LOOK)
+
+
+def evidence(shot: Doubles, way: Way) -> tuple[float, Motion]:
+    """Log evidence of a way for a `whole_shot` ``(k, LOOK)``, whatever its phase, and the motion that fits best."""
+    weaves, changes = way.distances()
+    logs = []
+    for motion in MOTIONS:
+        parts, change = predicted(weaves, changes, shot[:, 1], motion)
+        usual = parts.sum(axis=1) / change.sum(axis=1)[:, None]
+        logs.append(float(log_density(shot, usual, motion).sum()) - np.log(motion.coded))
+    norm = np.logaddexp.reduce([-np.log(motion.coded) for motion in MOTIONS])
+    return float(np.logaddexp.reduce(logs) - norm), MOTIONS[int(np.argmax(logs))]
+
+
+def _of_frames(seen: Doubles, weaves: Times, changes: Times, motion: Motion) -> Doubles:
+    """Log density ``(n, m)`` of the frames of a shot ``(n, SEEN)`` for each of some times between fields ``(m, 4)``, ``(m, 2)``."""
+    looks, frames = _looks(seen)
+    logs = np.zeros((len(seen), len(weaves)))
+    for k in range(len(weaves)):
+        parts, change = predicted(weaves[k], changes[k], looks[:, 1], motion)
+        density = log_density(looks, parts / np.maximum(change, 1e-9)[:, None], motion)
+        logs[:, k] = np.bincount(frames, density, minlength=len(seen))
+    return logs
+
+
+def in_rhythm(seen: Doubles, way: Way, motion: Motion) -> float:
+    """Log evidence of a rhythm, possibly broken, for the frames of a shot ``(n, SEEN)``, over that of frames in no order."""
     if way.period == 1:
-        return goes_on[:, :, None], np.zeros((len(seen), 1, 1), np.bool_)
-    steps = np.log(edited / way.period / 2) + np.logaddexp.reduce(cut, axis=3)
-    edits = np.ones(steps.shape, np.bool_)
-    here = np.arange(way.period)
-    after = (here + 1) % way.period
-    edits[:, here, after] = steps[:, here, after] > np.log(1.0 - edited) + goes_on
-    steps[:, here, after] = np.maximum(steps[:, here, after], np.log(1.0 - edited) + goes_on)
-    return steps, edits
+        return 0.0
+    logs = _of_frames(seen, *_KINDS_OF_PAIRS, motion)
+    goes_on = logs[:, _places_of(way)] - (np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1]))[:, None]
+    state = np.full(way.period, -np.log(way.period))
+    for step in goes_on:
+        broken = np.logaddexp.reduce(state) + np.log(BREAK / way.period)
+        state = np.logaddexp(np.roll(state + step, 1) + np.log(1.0 - BREAK), broken)
+    return WEIGHT * float(np.logaddexp.reduce(state))
 
 
-def _along(steps: Doubles) -> float:
-    """Log evidence of a rhythm by its `_steps`."""
-    if steps.shape[1] == 1:
-        return float(steps.sum())
-    state = np.full(steps.shape[1], -np.log(steps.shape[1]))
-    for step in steps:
-        state = np.logaddexp.reduce(state[:, None] + step, axis=0)
-    return float(np.logaddexp.reduce(state))
+def _kinds_of_pairs() -> tuple[Times, Times]:
+    """All times between fields that any of the `WAYS` has, ``(m, 4)`` and ``(m, 2)``."""
+    every = np.concatenate([np.concatenate(way.distances(), axis=1) for way in WAYS])
+    unlike = np.unique(every, axis=0)
+    return unlike[:, :4], unlike[:, 4:]
 
 
-def evidence(seen: Doubles, way: Way) -> float:
-    """Log evidence of a way for the frames of a shot ``(n, SEEN)``, its rhythm unknown and possibly broken."""
-    logs = [_along(_steps(seen, way, growth, BREAK)[0]) for growth in GROWTH]
-    return float(np.logaddexp.reduce(logs) - np.log(len(GROWTH)))
+_KINDS_OF_PAIRS = _kinds_of_pairs()
+
+
+def _places_of(way: Way) -> list[int]:
+    """Where each phase of a way stands in `_KINDS_OF_PAIRS`."""
+    kinds = np.concatenate(_KINDS_OF_PAIRS, axis=1)
+    return [
+        int(np.flatnonzero((kinds == pair).all(axis=1))[0])
+        for pair in np.concatenate(way.distances(), axis=1)
+    ]
 
 
 def judge_shot(seen: Doubles) -> Verdict:
     """What the fields of a shot are, by the directions ``(n, SEEN)`` of its frames."""
-    likelihood = np.array([evidence(_with_shared(seen), way) for way in WAYS])
+    shown = seen[seen.any(axis=1), -1]
+    if len(shown) and shown.mean() > EITHER:
+        seen = np.zeros_like(seen)
+    shot = whole_shot(seen)
+    found = [evidence(shot, way) for way in WAYS]
+    likelihood = np.array([log + in_rhythm(seen, way, motion) for way, (log, motion) in zip(WAYS, found)])
+    # What is usual does not make sure: a kind must be so even if all were as usual as the rarest.
     priors = np.array([way.prior for way in WAYS])
-    # What is usual does not make sure: a progressive clip must be so even if it were no more usual than an interlaced one.
     odds, wary = (
         np.exp(logs - np.logaddexp.reduce(logs))
-        for logs in (likelihood + np.log(priors), likelihood + np.log(np.minimum(priors, WAYS[1].prior)))
+        for logs in (likelihood + np.log(priors), likelihood + np.log(np.minimum(priors, RARE)))
     )
     best = int(np.argmax(odds))
     way = WAYS[best]
@@ -266,13 +252,34 @@ def judge_shot(seen: Doubles) -> Verdict:
     )
 
 
+def _at_any_pace(seen: Doubles, apart: Callable[[float], tuple[Times, Times]], motion: Motion) -> Doubles:
+    """Log density of the frames of a shot for times between fields ``(..., 4)``, ``(..., 2)``, the film's steps being uneven."""
+    logs = []
+    for pace in PACES:
+        weaves, changes = apart(pace)
+        of_frames = _of_frames(seen, weaves.reshape(-1, 4), changes.reshape(-1, 2), motion)
+        logs.append(of_frames.reshape(-1, *weaves.shape[:-1]))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(PACES)))
+
+
+def _steps(seen: Doubles, way: Way, motion: Motion) -> tuple[Doubles, NDArray[np.bool_]]:
+    """Log probability ``(n, period, period)`` of each phase after each, with what is seen of both frames; which are edits."""
+    goes_on = np.log(1.0 - SPLICE) + _at_any_pace(seen, way.distances, motion)
+    cut = _at_any_pace(seen, way.over_edits, motion)
+    steps = np.log(SPLICE / way.period / 2) + np.logaddexp.reduce(cut, axis=3)
+    edits = np.ones(steps.shape, np.bool_)
+    here = np.arange(way.period)
+    after = (here + 1) % way.period
+    edits[:, here, after] = steps[:, here, after] > goes_on
+    steps[:, here, after] = np.maximum(steps[:, here, after], goes_on)
+    return steps, edits
+
+
 def rhythm(seen: Doubles, way: Way) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Likeliest phases of the frames of a shot, one more than of ``seen``, and before which of them it was cut: Viterbi's path."""
     if way.period == 1:
         return (0,) * (len(seen) + 1), ()
-    steps, edits = max(
-        (_steps(seen, way, growth, SPLICE) for growth in GROWTH), key=lambda found: _along(found[0])
-    )
+    steps, edits = _steps(seen, way, evidence(whole_shot(seen), way)[1])
     state = np.zeros(way.period)
     back = []
     for step in steps:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame
-from videorestore.detect.combs import NOTHING, SEEN, direction, luma_plane
+from videorestore.detect.combs import NOTHING, SEEN, direction, narrow_luma
 from videorestore.detect.cuts import with_gaps
 from videorestore.detect.fields import Fields, judge_shots
 from videorestore.detect.frames import Survey, judge
@@ -249,7 +249,7 @@ def _look(
         for k, frame in enumerate(frames):
             progress("looking for cuts and bad frames", k, total)
             good = frame.status == "good" and frame.index not in without
-            luma = luma_plane(frame) if good else None
+            luma = narrow_luma(frame) if good else None
             if k:
                 combs.append(NOTHING if luma is None or before is None else direction(before, luma))
             before = luma

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from videorestore import __version__, colour
 from videorestore.clip import Frame
-from videorestore.detect.combs import directions, luma_plane
+from videorestore.detect.combs import narrow_directions, narrow_luma
 from videorestore.detect.fields import judge_shot
 from videorestore.errors import InputError
 from videorestore.make.work import Progress, silent
@@ -128,7 +128,7 @@ def _score(
 def _notes(a: Source, b: Source) -> list[str]:
     """What must be known of the figures: fields of two times cannot be compared with whole pictures."""
     kinds = {
-        name: judge_shot(directions([luma_plane(f) for f in islice(clip.frames(), LOOKED_AT)])).kind
+        name: judge_shot(narrow_directions([narrow_luma(f) for f in islice(clip.frames(), LOOKED_AT)])).kind
         for name, clip in (("A", a), ("B", b))
     }
     apart = [name for name, kind in kinds.items() if kind in ("interlaced", "telecined")]
