@@ -7,7 +7,7 @@ inside, and the standard deviation is measured rather than assumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -19,6 +19,9 @@ from videorestore.spatial.membrane import blur, gaussian_mean
 
 BAND = 7
 """Known pixels so near to a hole teach what happens inside."""
+
+WINDOW = 16
+"""Pixels around a hole that its windows reach: nothing else is looked at."""
 
 _TEACH = 5.0  # sigma of the window in which guesses are compared with what is known
 _MEND = 6.0  # the same for the share of kriging and of the spatial fill
@@ -58,6 +61,13 @@ class Guess:
     usual: float
     voices: FloatArray | float = 1.0
 
+    def cut(self, box: tuple[slice, slice]) -> Guess:
+        """A part of it; its ``voices`` must be one number."""
+        parts = {
+            name: np.ascontiguousarray(getattr(self, name)[box]) for name in ("pixels", "trust", "variance")
+        }
+        return replace(self, **parts)
+
 
 class Around:
     """What the holes of a frame have beside them; it depends on where they are alone.
@@ -76,8 +86,7 @@ class Around:
         holes = (~known).astype(np.uint8)
         self.known = known
         self.near: Mask = cv2.dilate(holes, np.ones((2 * BAND + 1,) * 2, np.uint8)).astype(np.bool_)
-        window = BAND + int(np.ceil(3 * _MEND))
-        self.wide: Mask = cv2.dilate(holes, np.ones((2 * window + 1,) * 2, np.uint8)).astype(np.bool_)
+        self.wide: Mask = cv2.dilate(holes, np.ones((2 * WINDOW + 1,) * 2, np.uint8)).astype(np.bool_)
         self.neighbours: Neighbours = neighbours_of(
             known, self.near, _gap(known), neighbours=_KNOWN, nugget=_NUGGET
         )
