@@ -17,7 +17,7 @@ def test_boxes_hold_all_holes_with_their_margin_and_do_not_overlap():
     count = np.zeros(holes.shape, int)
     for box in boxes:
         count[box] += 1
-    assert count.max() == 1 and 1 < len(boxes) and share_of(boxes, holes.shape) == count.mean()
+    assert count.max() == 1 and len(boxes) > 1 and share_of(boxes, holes.shape) == count.mean()
     for y, x in np.argwhere(holes):
         assert count[max(0, y - 6) : y + 7, max(0, x - 6) : x + 7].all()
     assert boxes_around(np.zeros((9, 9), bool), 6) == []

@@ -41,6 +41,52 @@ def _between(coarse: FloatArray, y: int, x: int, found: FloatArray) -> None:
         )
 
 
+@kernel
+def _read(image: FloatArray, y: np.float32, x: np.float32, found: FloatArray) -> None:
+    """Values (c,), which are written, of an image (h, w, c) at a place, straight between four pixels."""
+    height, width, size = image.shape
+    y = min(max(y, np.float32(0.0)), np.float32(height - 1))
+    x = min(max(x, np.float32(0.0)), np.float32(width - 1))
+    top, left = int(y), int(x)
+    below, beside = min(top + 1, height - 1), min(left + 1, width - 1)
+    down, right = y - np.float32(top), x - np.float32(left)
+    for c in range(size):
+        upper = image[top, left, c] + right * (image[top, beside, c] - image[top, left, c])
+        lower = image[below, left, c] + right * (image[below, beside, c] - image[below, left, c])
+        found[c] = upper + down * (lower - upper)
+
+
+@parallel_kernel(lambda flow, facts, at, *_: at.shape[0], grain=4)
+def walk(
+    start: int, stop: int, flow: FloatArray, facts: FloatArray, at: FloatArray, way: FloatArray, fade: np.float32,
+    trust: FloatArray, doubt: FloatArray, seen: FloatArray,
+) -> None:  # fmt: skip
+    """One step to the next frame, for all pixels of a box.
+
+    flow (H, W, 3): vectors to that frame, and trust in them; facts (H, W, 2) of it: variance, and 1 where it was seen. at
+    (h, w, 2): places, column first, and way (h, w): trust in them so far, both go on. trust and doubt (h, w) of what is read
+    there are written, and seen (h, w), how well the pixel has been seen so far, is added to.
+    """
+    height, width = facts.shape[:2]
+    step = np.empty(3, np.float32)
+    fact = np.empty(2, np.float32)
+    for row in range(start, stop):
+        for column in range(at.shape[1]):
+            _read(flow, at[row, column, 1], at[row, column, 0], step)
+            x = at[row, column, 0] + step[0]
+            y = at[row, column, 1] + step[1]
+            at[row, column, 0] = x
+            at[row, column, 1] = y
+            way[row, column] *= step[2]
+            here = way[row, column] * fade
+            if x < 0 or y < 0 or x > width - 1 or y > height - 1:
+                here = np.float32(0.0)
+            _read(facts, y, x, fact)
+            trust[row, column] = here
+            doubt[row, column] = fact[0]
+            seen[row, column] += here * fact[1]
+
+
 @parallel_kernel(lambda pixels, frame, known, trust, variance, sums: sums.shape[0])
 def misfits(
     start: int, stop: int, pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray,
@@ -204,10 +250,11 @@ def regress(
                     load += step[i, c] * wanted[c]
                 weight[i, lane] = (here[size + i] - self * load * even) * over
                 for j in range(i + 1):
-                    total = np.float32(0.0)
-                    for c in range(channels):
-                        total += step[i, c] * step[j, c]
-                    gram[i * count + j, lane] = (here[at] - self * total * even) * over
+                    total = here[at]
+                    if self > 0:
+                        for c in range(channels):
+                            total -= self * even * step[i, c] * step[j, c]
+                    gram[i * count + j, lane] = total * over
                     at += 1
                 doubt = variance[i, y, x]
                 around = (here[size + count + i] - self * doubt) * over

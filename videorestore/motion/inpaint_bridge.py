@@ -63,7 +63,7 @@ def boxes_around(holes: Mask, margin: int, cell: int = _CELL) -> list[Box]:
 
 def share_of(boxes: list[Box], shape: tuple[int, ...]) -> float:
     """Share of a frame that boxes fill."""
-    return sum((y.stop - y.start) * (x.stop - x.start) for y, x in boxes) / (shape[0] * shape[1])
+    return float(sum((y.stop - y.start) * (x.stop - x.start) for y, x in boxes) / (shape[0] * shape[1]))
 
 
 class Bridges:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.motion._kernels_inpaint import resting
+from videorestore.motion._kernels_inpaint import resting, walk
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_bridge import DENSE, Box, Bridges, boxes_around, deep_parts, share_of
 from videorestore.motion.inpaint_far import follow
-from videorestore.motion.inpaint_fusion import BAND, WINDOW, Around, Guess, fuse
+from videorestore.motion.inpaint_fusion import BAND, WINDOW, Around, Guess, fuse, over_channels
 from videorestore.motion.warp import grid
 from videorestore.spatial.kriging import fill
 from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
@@ -113,9 +113,9 @@ class Scene:
             return self.frames[k], np.dstack([np.zeros_like(seen), seen])
         if level:
             pixels, variance = self._mend(k, 0, FIRST)
-            return pixels, np.dstack([variance.mean(axis=2), seen])
+            return pixels, np.dstack([over_channels(variance), seen])
         pixels, sd = self.alone(k)
-        doubt = (sd**2).mean(axis=2)
+        doubt = over_channels(sd * sd)
         guess, covered, _ = self.bridge(k)
         if guess is not None:
             pixels = np.where(covered[..., None], guess.pixels, pixels)
@@ -211,32 +211,22 @@ class Scene:
     def _along(self, k: int, box: Box, step: int, level: int, reach: int) -> list[Guess]:
         """Frames on one side, followed until nearly every missing pixel has been seen."""
         guesses: list[Guess] = []
-        height, width = self.known.shape[1:]
-        column, row = grid(height, width)
+        column, row = grid(*self.known.shape[1:])
         at = np.dstack([column[box], row[box]])
         holes = ~self.known[k][box]
-        seen = np.zeros(holes.shape, np.float32)
-        trust = np.ones(holes.shape, np.float32)
+        seen, way = np.zeros(holes.shape, np.float32), np.ones(holes.shape, np.float32)
         for distance in range(1, reach + 1):
             j = k + step * distance
             if not 0 <= j < len(self.frames):
                 break
-            way = self.flow(level, j - step, j)
-            way = way[box] if distance == 1 else _read(way, at, cv2.INTER_LINEAR)
-            trust = trust * way[..., 2]
-            at = at + way[..., :2]
-            here = trust * np.float32(_FADE ** (distance - 1))
-            here[(at < 0).any(axis=2) | (at[..., 0] > width - 1) | (at[..., 1] > height - 1)] = 0
             pixels, facts = self.filled(level, j)
-            if self.whole[j]:
-                doubt, shown = np.zeros_like(here), here
-            else:
-                known = _read(facts, at, cv2.INTER_LINEAR)
-                doubt, shown = np.ascontiguousarray(np.maximum(known[..., 0], 0)), here * known[..., 1]
-            warped = _read(pixels, at, cv2.INTER_CUBIC)
-            guesses.append(Guess(pixels=warped, trust=here, variance=doubt, usual=400.0))
-            seen = seen + shown
-            if distance >= 2 and (holes & (seen < 0.9)).sum() <= _LATE * holes.sum():
+            trust, doubt = np.empty((2, *holes.shape), np.float32)
+            flow = self.flow(level, j - step, j)
+            walk(flow, facts, at, way, np.float32(_FADE ** (distance - 1)), trust, doubt, seen)
+            warped = cv2.remap(pixels, at, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+            warped = np.asarray(warped, np.float32).reshape(*holes.shape, -1)
+            guesses.append(Guess(pixels=warped, trust=trust, variance=doubt, usual=400.0))
+            if distance >= 2 and np.count_nonzero(holes & (seen < 0.9)) <= _LATE * np.count_nonzero(holes):
                 break
         return guesses
 
@@ -281,12 +271,7 @@ class Scene:
         only if they wait as long.
         """
         if self.whole[j]:
-            return self.known[j]
+            return np.ones(self.known.shape[1:], np.bool_)
         box = np.ones((2 * BAND + 1,) * 2, np.uint8)
         return np.asarray(self.known[j] & (cv2.dilate(self.deep(j).astype(np.uint8), box) == 0))
 
-
-def _read(image: FloatArray, at: FloatArray, method: int) -> FloatArray:
-    """Values ``(h, w, c)`` of an image at places ``(h, w, 2)`` of it, column first."""
-    made = cv2.remap(image, at, None, method, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(made, np.float32).reshape(*at.shape[:2], image.shape[2])

@@ -15,6 +15,10 @@ SMOOTHING = 3.0
 """Sigma of the Gaussian window that takes the local mean away before kriging, in pixels."""
 
 
+_ENOUGH = 0.1
+"""Share of what is known within the window from which on its mean is a mean."""
+
+
 def matern(distance: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     """Matern-3/2 correlation at these distances."""
     scaled = np.sqrt(3.0) * distance / length
@@ -123,9 +127,13 @@ def fill(image: FloatArray, known: Mask, *, found: Neighbours | None = None) -> 
     if found is None:
         found = neighbours_of(known, ~known)
     trust = known.astype(np.float32)
-    membrane = push_pull(image, trust)
-    smooth = gaussian_mean(image, trust, SMOOTHING, fallback=membrane)
-    rest = np.where(known[..., None], image - smooth, np.float32(0))
+    near = blur(trust, SMOOTHING)
+    # Where enough is near by, the membrane has no say.
+    membrane = push_pull(image, trust) if near.min() < _ENOUGH else np.float32(0)
+    floor = np.float32(1e-3) if near.min() < _ENOUGH else np.float32(0)
+    held = np.where(known[..., None], image, np.float32(0))
+    smooth = (blur(held, SMOOTHING) + floor * membrane) / (near + floor)[..., None]
+    rest = np.where(known[..., None], held - smooth, np.float32(0))
     # The field's variance is that of the known residuals around; far from all of them, that of the picture.
     overall = _variance(rest, known) + np.float32(1.0)
     local = gaussian_mean(rest * rest, trust, 2 * SMOOTHING, fallback=overall)
@@ -154,4 +162,4 @@ def _offsets(radius: int) -> NDArray[np.int64]:
     offsets = np.stack(np.meshgrid(span, span, indexing="ij"), axis=2).reshape(-1, 2)
     squared = (offsets**2).sum(axis=1)
     order = np.argsort(squared, kind="stable")
-    return offsets[order[squared[order] <= radius * radius]].astype(np.int64)
+    return np.asarray(offsets[order[squared[order] <= radius * radius]], np.int64)
