@@ -23,7 +23,12 @@ _RAMP = 16  # over which neighbouring parts fade into each other
 
 
 def inpaint(
-    frames: FloatArray, masks: Mask, *, start: int = 0, stop: int | None = None
+    frames: FloatArray,
+    masks: Mask,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    beside: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing pixels from the other frames and from their surroundings.
 
@@ -36,6 +41,9 @@ def inpaint(
     start, stop : int
         Only these frames are made. A frame depends on at most `REACH` frames on either side, so a stretch with that
         surrounding gives the same pixels as the whole clip.
+    beside : tuple of ndarray, optional
+        What another model says of every frame without having seen it, ``(n, height, width, channels)``, and the variance of
+        that ``(n, height, width)``: one more guess, weighed in every place by how it fits the known pixels around.
 
     Returns
     -------
@@ -70,7 +78,9 @@ def inpaint(
         todo = np.nonzero(share.any(axis=(1, 2)))[0]
         if not len(todo):
             continue
-        scene = Scene(frames[first:last, outer[0], outer[1]], masks[first:last, outer[0], outer[1]])
+        part = (slice(first, last), *outer)
+        other = None if beside is None else (beside[0][part], beside[1][part])
+        scene = Scene(frames[part], masks[part], other)
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer))
         for k in pulse.counted(todo.tolist()):
             mean, spread = scene.result(k + start - first)

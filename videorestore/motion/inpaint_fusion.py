@@ -63,10 +63,10 @@ class Guess:
 
     def cut(self, box: tuple[slice, slice]) -> Guess:
         """A part of it; its ``voices`` must be one number."""
-        parts = {
-            name: np.ascontiguousarray(getattr(self, name)[box]) for name in ("pixels", "trust", "variance")
-        }
-        return replace(self, **parts)
+        pixels, trust, variance = (
+            np.ascontiguousarray(part[box]) for part in (self.pixels, self.trust, self.variance)
+        )
+        return replace(self, pixels=pixels, trust=trust, variance=variance)
 
 
 class Around:

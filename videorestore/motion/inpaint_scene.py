@@ -58,9 +58,13 @@ class Scene:
     ----------
     frames : ndarray, shape (n, height, width, channels)
     holes : ndarray of bool, shape (n, height, width)
+    beside : tuple of ndarray, optional
+        Another model's guess at every frame and its variance; see `inpaint.inpaint`.
     """
 
-    def __init__(self, frames: FloatArray, holes: Mask) -> None:
+    def __init__(
+        self, frames: FloatArray, holes: Mask, beside: tuple[FloatArray, FloatArray] | None = None
+    ) -> None:
         self.known: Mask = np.ascontiguousarray(~holes)
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
@@ -76,6 +80,7 @@ class Scene:
         self.vectors = cache(self._vectors)
         self.flow = cache(self._flow)
         self.rest = cache(self._rest)
+        self.other = cache(lambda k: None if beside is None else self._judged(k, beside[0][k], beside[1][k]))
 
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
@@ -167,7 +172,7 @@ class Scene:
             voices = 1 + max(len(guesses) - 1, 0) * self._unseen(k, box, amidst)
             resting = self.rest(k, at)
             guesses += [*resting[:1], *(replace(guess, voices=voices) for guess in resting[1:])]
-            guesses += [guess.cut(box) for guess in (bridge, *far) if guess is not None]
+            guesses += [guess.cut(box) for guess in (bridge, self.other(k), *far) if guess is not None]
             around = self.around(k, at)
             made, spread = fuse(
                 self.frames[k][box],
@@ -184,6 +189,17 @@ class Scene:
             mean[box] = made
             variance[box] = np.maximum(spread * share[..., None], least[box][..., None])
         return mean, variance
+
+    def _judged(self, k: int, pixels: FloatArray, variance: FloatArray) -> Guess:
+        """Another model's guess. Deep in a hole nothing nearby tells what it is worth: there the whole frame does.
+
+        Where the next frames miss a pixel, what fills it there was learnt from this very frame: it tells nothing.
+        """
+        known = self.known[k]
+        off = float(np.square((pixels - self.frames[k])[known]).mean()) if known.any() else 400.0
+        beside = [j for j in (k - 1, k + 1) if 0 <= j < len(self.known)]
+        trust = self.known[beside].all(axis=0).astype(np.float32)
+        return Guess(pixels=pixels, trust=trust, variance=variance, usual=off)
 
     def _amidst(self, known: Mask) -> FloatArray:
         """How much more a missing pixel is among missing ones than the known ones beside it ``(height, width)``, 0 to 1.
@@ -274,4 +290,3 @@ class Scene:
             return np.ones(self.known.shape[1:], np.bool_)
         box = np.ones((2 * BAND + 1,) * 2, np.uint8)
         return np.asarray(self.known[j] & (cv2.dilate(self.deep(j).astype(np.uint8), box) == 0))
-
