@@ -198,7 +198,7 @@ class Scene:
         known = self.known[k]
         off = float(np.square((pixels - self.frames[k])[known]).mean()) if known.any() else 400.0
         beside = [j for j in (k - 1, k + 1) if 0 <= j < len(self.known)]
-        trust = self.known[beside].all(axis=0).astype(np.float32)
+        trust = np.asarray(self.known[beside].all(axis=0), np.float32)
         return Guess(pixels=pixels, trust=trust, variance=variance, usual=off)
 
     def _amidst(self, known: Mask) -> FloatArray:
