@@ -47,6 +47,7 @@ _APART = 1.0, 5.0  # sigma in pixels of what counts as one place, and of what is
 _TAUGHT = 4.0  # sigma in pixels of the part of a hole that known pixels beside it speak for
 _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
+_TOLD = 0.5  # share of the missing pixels that the next frames must show for another model to be heard
 _LATE = 0.03  # share of the missing pixels that may still be unseen when no farther frame is asked
 _ANEW = 12  # pixels around a hole in which the second pass seeks its motion anew
 
@@ -172,7 +173,8 @@ class Scene:
             voices = 1 + max(len(guesses) - 1, 0) * self._unseen(k, box, amidst)
             resting = self.rest(k, at)
             guesses += [*resting[:1], *(replace(guess, voices=voices) for guess in resting[1:])]
-            guesses += [guess.cut(box) for guess in (bridge, self.other(k), *far) if guess is not None]
+            others = (bridge, *far, self.other(k) if level else None)
+            guesses += [guess.cut(box) for guess in others if guess is not None]
             around = self.around(k, at)
             made, spread = fuse(
                 self.frames[k][box],
@@ -190,16 +192,19 @@ class Scene:
             variance[box] = np.maximum(spread * share[..., None], least[box][..., None])
         return mean, variance
 
-    def _judged(self, k: int, pixels: FloatArray, variance: FloatArray) -> Guess:
-        """Another model's guess. Deep in a hole nothing nearby tells what it is worth: there the whole frame does.
+    def _judged(self, k: int, pixels: FloatArray, variance: FloatArray) -> Guess | None:
+        """Another model's guess; None where it has little to go by.
 
-        Where the next frames miss a pixel, what fills it there was learnt from this very frame: it tells nothing.
+        Deep in a hole nothing nearby tells what it is worth: there the whole frame does. Where the next frames miss a pixel,
+        what fills it there was learnt from this very frame: it tells nothing.
         """
         known = self.known[k]
-        off = float(np.square((pixels - self.frames[k])[known]).mean()) if known.any() else 400.0
         beside = [j for j in (k - 1, k + 1) if 0 <= j < len(self.known)]
-        trust = np.asarray(self.known[beside].all(axis=0), np.float32)
-        return Guess(pixels=pixels, trust=trust, variance=variance, usual=off)
+        shown = np.asarray(self.known[beside].all(axis=0))
+        if not known.any() or shown[~known].mean() < _TOLD:
+            return None
+        off = float(np.square((pixels - self.frames[k])[known]).mean())
+        return Guess(pixels=pixels, trust=shown.astype(np.float32), variance=variance, usual=off)
 
     def _amidst(self, known: Mask) -> FloatArray:
         """How much more a missing pixel is among missing ones than the known ones beside it ``(height, width)``, 0 to 1.
