@@ -145,7 +145,7 @@ def test_known_pixels_wait_as_long_as_the_lasting_hole_beside_them():
     holes = np.zeros(frames.shape[:3], bool)
     holes[3:6, 12:28, 12:28] = True
     scene = Scene(np.where(holes[..., None], 0, frames).astype(np.float32), holes)
-    _, near = scene._static(4, np.ones((40, 40), np.float32))
+    _, near = scene.rest(4, 0)
     expected = (frames[2] + frames[6]) / 2
     np.testing.assert_allclose(near.pixels[8:32, 8:32], expected[8:32, 8:32], atol=1e-3)
     np.testing.assert_allclose(near.pixels[0, 0], (frames[3, 0, 0] + frames[5, 0, 0]) / 2, atol=1e-3)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tests.motion.test_inpaint import moving_picture
+from videorestore.motion.inpaint_bridge import honesty
 from videorestore.motion.inpaint_far import follow
 from videorestore.motion.inpaint_fusion import Guess, fuse
-from videorestore.motion.inpaint_scene import _honesty
 
 SPEED = 0.75
 
@@ -18,9 +18,9 @@ def scene(n=31):
 
 
 def gliding(i, j):
-    vectors = np.zeros((32, 64, 2), np.float32)
-    vectors[..., 0] = SPEED * (i - j)
-    return vectors, np.ones((32, 64), np.float32)
+    way = np.ones((32, 64, 3), np.float32)
+    way[..., 0], way[..., 1] = SPEED * (i - j), 0
+    return way
 
 
 def test_a_slow_camera_shows_at_last_what_a_logo_hides():
@@ -40,9 +40,9 @@ def test_places_that_do_not_come_to_sight_are_not_made_up():
     near = follow(0, 1, 6, hidden, holed, known, gliding)
     assert near.trust[15, 31] > 0 and near.trust[15, 43] == 0
     assert follow(0, -1, 30, hidden, holed, known, gliding) is None
-    still = np.zeros((32, 64, 2), np.float32), np.ones((32, 64), np.float32)
+    still = gliding(0, 0)
     assert follow(0, 1, 30, hidden, holed, known, lambda i, j: still) is None
-    lost = gliding(0, 1)[0], np.zeros((32, 64), np.float32)
+    lost = gliding(0, 1) * np.array([1, 1, 0], np.float32)
     assert follow(0, 1, 30, hidden, holed, known, lambda i, j: lost) is None
 
 
@@ -68,7 +68,7 @@ def test_honesty_is_learnt_with_care():
     rng = np.random.default_rng(6)
     errors = rng.normal(0, 2, (40000, 3)).astype(np.float32)
     variance = np.full(40000, 4.0, np.float32)
-    assert abs(_honesty(errors, variance) - 1) < 0.1
-    assert _honesty(errors, 4 * variance) < 0.4
-    assert abs(_honesty(errors[:40], 4 * variance[:40]) - 1) < 0.05
-    assert _honesty(errors[:0], variance[:0]) == 1
+    assert abs(honesty(errors, variance) - 1) < 0.1
+    assert honesty(errors, 4 * variance) < 0.4
+    assert abs(honesty(errors[:40], 4 * variance[:40]) - 1) < 0.05
+    assert honesty(errors[:0], variance[:0]) == 1

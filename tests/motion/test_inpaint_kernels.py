@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tests.reference import inpaint as twin
-from videorestore.motion._kernels_inpaint import midmean, mingle, misfits, regress, shares, teach
+from videorestore.motion._kernels_inpaint import mingle, misfits, regress, resting, settle, shares, teach
 from videorestore.motion.inpaint_fusion import Guess, _binned, _bins, _own, _spread, _wide_mean, fuse
 from videorestore.spatial.kriging import fill
 from videorestore.spatial.membrane import gaussian_mean
@@ -11,17 +11,38 @@ from videorestore.spatial.membrane import gaussian_mean
 pytestmark = pytest.mark.kernel
 
 
-def test_midmean_equals_its_twin():
+def test_what_rests_equals_its_twin():
     rng = np.random.default_rng(1)
-    frames = rng.uniform(0, 255, (7, 3, 4, 2)).astype(np.float32)
-    known = rng.random((7, 3, 4)) < 0.6
-    known[:, 0, 0] = False
-    rows, columns = (axis.ravel() for axis in np.indices((3, 4)))
-    mean, count = np.empty((12, 2), np.float32), np.empty(12, np.int64)
-    midmean(frames, known, 2, rows, columns, mean, count)
-    slow_mean, slow_count = twin.midmean(frames, known, 2)
-    np.testing.assert_allclose(mean.reshape(3, 4, 2), slow_mean, rtol=1e-5)
-    np.testing.assert_array_equal(count.reshape(3, 4), slow_count)
+    frames = rng.uniform(0, 255, (7, 5, 7, 2)).astype(np.float32)
+    shown = rng.random((7, 3, 4)) < 0.6
+    shown[:, 0, 0] = False
+    mean, near = np.zeros((2, 3, 4, 2), np.float32)
+    apart, sides, count = np.zeros((3, 3, 4), np.float32)
+    wide = np.ones((3, 4), bool)
+    wide[2, 3] = False
+    resting(frames, shown, wide, 2, 1, 3, mean, near, apart, sides, count)
+    box = frames[:, 1:4, 3:7]
+    slow_mean, slow_count = twin.midmean(box, shown, 2)
+    np.testing.assert_allclose(mean[wide], slow_mean[wide], rtol=1e-5)
+    np.testing.assert_array_equal(count, np.where(wide, slow_count, 0))
+    for y, x in np.argwhere(wide):
+        before, after = ([k for k in ks if shown[k, y, x]] for ks in ((1, 0), range(3, 7)))
+        ends = [box[ks[0], y, x] for ks in (before, after) if ks]
+        assert sides[y, x] == len(ends)
+        np.testing.assert_allclose(near[y, x], np.mean(ends, axis=0) if ends else 0, rtol=1e-5)
+        gap = np.mean((ends[0] - ends[1]) ** 2) / 4 if len(ends) == 2 else 0
+        np.testing.assert_allclose(apart[y, x], gap, rtol=1e-4)
+
+
+def test_only_what_rests_to_the_bit_is_taken_as_it_is():
+    frames = np.full((5, 1, 4, 1), 100, np.float32)
+    masks = np.zeros((5, 1, 4), bool)
+    masks[2] = True
+    frames[3, 0, 1] = 101  # changes
+    masks[:2, 0, 2] = True  # too few show it
+    made = np.array([[[101.0], [100.5], [100.5], [103.0]]], np.float32)
+    settle(frames, masks, 2, 4, 3, 1e-3, 2.0, made)
+    np.testing.assert_array_equal(made.ravel(), [100, 100.5, 100.5, 103])
 
 
 def scattered(count=3, height=11, width=14, channels=2, seed=3):

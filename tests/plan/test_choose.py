@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from videorestore.plan.choose import Trial, better_inside, mixture_error, psnr, score_hidden, summary_of
+from videorestore.plan.choose import Trial, mixture_error, psnr, score_hidden, summary_of
 from videorestore.spatial.noise import Noise
 
 
@@ -77,20 +77,3 @@ def test_scores_are_those_of_all_shots():
         {0: "motion"},
     )
     assert "curve_psnr" not in alone
-
-
-def test_hidden_blocks_tell_who_makes_missing_pixels(monkeypatch):
-    class Off:
-        """An engine that misses the truth by an error."""
-
-        def __init__(self, error):
-            self.error = error
-
-        def inpaint(self, frames, masks, start, stop):
-            return frames + np.float32(self.error), frames
-
-    frames = waving(21, moving=True)
-    for errors, model in (((1.0, 3.0), "curve"), ((3.0, 1.0), "motion")):
-        monkeypatch.setattr("videorestore.plan.choose.CurveEngine", lambda e=errors[0]: Off(e))
-        monkeypatch.setattr("videorestore.plan.choose.MotionEngine", lambda quality, e=errors[1]: Off(e))
-        assert better_inside(frames, "default") == model

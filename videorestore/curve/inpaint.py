@@ -23,6 +23,12 @@ _CONTRAST = 6.0
 _POOR = 2.0
 """Guesses whose mean squared error is so many times that of the best are left out."""
 
+_UNSEEN = np.float32(400)
+"""Variance of what a curve says of pixels that no frame shows."""
+
+FEWEST = 4
+"""Frames that a curve can be fitted to."""
+
 _Doubles = NDArray[np.float64]
 
 
@@ -60,29 +66,47 @@ def inpaint(
         )
     if masks.all():
         raise InputError("at least one pixel must be seen, but everything is masked; check the masks.")
-    n = len(frames)
     made = np.array(frames, np.float32)
     sd = np.zeros_like(made)
     wanted = np.flatnonzero(masks.any(axis=(1, 2)))
     if not len(wanted):
         return made, sd
-    clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
+    clock = np.arange(len(made), dtype=np.float64) if times is None else np.asarray(times, np.float64)
     never = np.asarray(masks.all(axis=0), np.bool_)
-    filled = _prefill(made, masks, clock)
-    if n < 4:
-        guess = filled.copy()
-    else:
-        if fit is None:
-            fit = fit_shot(filled, times=clock)
-        for _ in range(2):
-            guess = _leave_one_out(filled, fit)
-            filled[masks] = guess[masks]
+    guess, _ = opinion(made, masks, times=clock, fit=fit)
+    filled = np.where(masks[..., None], guess, made)
     result = filled.copy()
     for i in wanted:
         around = _between(filled, clock, clock[i], skip=int(i))
         candidates = [guess[i]] if around is None else [guess[i], around]
         result[i], sd[i] = complete(made[i], masks[i], candidates, doubtful=never)
     return result, sd
+
+
+def opinion(
+    frames: FloatArray,
+    masks: Mask,
+    *,
+    times: Sequence[float] | _Doubles | None = None,
+    fit: ShotCurve | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Every frame as the others tell it, and the variance of that; parameters as of `inpaint`.
+
+    Returns
+    -------
+    mean : ndarray, float32, shape (n, height, width, channels)
+    variance : ndarray, float32, shape (n, height, width)
+        Mean over the channels, noise included.
+    """
+    clock = np.arange(len(frames), dtype=np.float64) if times is None else np.asarray(times, np.float64)
+    filled = _prefill(frames, masks, clock)
+    if len(frames) < FEWEST:
+        return filled, np.full(masks.shape, _UNSEEN, np.float32)
+    fit = fit_shot(filled, times=clock) if fit is None else fit
+    for _ in range(2):
+        guess, variance = _leave_one_out(filled, fit)
+        filled[masks] = guess[masks]
+    return guess, np.where(masks.all(axis=0), _UNSEEN, variance).astype(np.float32)
 
 
 def complete(
@@ -118,7 +142,7 @@ def complete(
         trust = np.where(doubtful, np.float32(0.05), trust)
     variance = np.zeros(mask.shape, np.float32)
     if doubtful is not None:
-        variance = np.where(doubtful, np.float32(400), variance)
+        variance = np.where(doubtful, _UNSEEN, variance)
     # The fusion's regularisation is set for errors of some levels; on a clip known better than that the same
     # picture with more contrast is mended and scaled back.
     errors = [float(np.mean(np.square((g - held)[known]))) for g in guesses]
@@ -182,14 +206,17 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
     return filled
 
 
-def _leave_one_out(frames: FloatArray, fit: ShotCurve) -> FloatArray:
-    """Every frame predicted by the curve from the others."""
+def _leave_one_out(frames: FloatArray, fit: ShotCurve) -> tuple[FloatArray, FloatArray]:
+    """Every frame predicted by the curve from the others, and the variance ``(n, h, w)`` of that."""
     made = np.array(frames, np.float32)
+    variance = np.zeros(made.shape[:3], np.float32)
     rows = np.asarray(fit.posterior.fit.rows)
     where = np.searchsorted(fit.x[rows], fit.x)
     where = np.clip(where, 0, len(rows) - 1)
     width, channels = fit.shape[1:]
     for y0, y1, block, columns in fit.strips(frames):
-        mean, _ = fit.posterior.leave_one_out(block, columns)
-        made[fit.rows, y0:y1] = mean[where].reshape(len(fit.rows), y1 - y0, width, channels)
-    return made
+        mean, sd = fit.posterior.leave_one_out(block, columns)
+        shape = (len(fit.rows), y1 - y0, width, channels)
+        made[fit.rows, y0:y1] = mean[where].reshape(shape)
+        variance[fit.rows, y0:y1] = np.square(sd[where]).reshape(shape).mean(axis=3)
+    return made, variance

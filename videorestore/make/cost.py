@@ -18,8 +18,9 @@ ON_CURVE = 3.0
 SEARCHING = 2.0
 """Seeking damage, for a megapixel of the picture as it is reduced for that."""
 
-MENDING = 7.0
-"""Where damage is all over the picture: two passes over it, however small the spots."""
+MENDING, MENDING_SPOTS = 7.0, 3.5
+"""Two passes over the boxes around holes, and the motion of whole frames: where holes are all over the picture, and where they
+are spots."""
 
 INTERPOLATING = 0.9
 ENCODING = 0.2

@@ -245,7 +245,6 @@ class JointEngine:
 
     ``divergence`` is what a trial on the noise has found (:mod:`videorestore.plan.risk`); without it noise is removed along
     motion. ``core`` is the number of frames that are denoised along motion at once, ``grain`` the sd of noise that stays.
-    Pixels that are not there are made along motion.
     """
 
     motion: MotionEngine
@@ -306,7 +305,11 @@ class JointEngine:
         self, frames: FloatArray, masks: Mask, start: int, stop: int
     ) -> tuple[FloatArray, FloatArray]:
         """See `Engine.inpaint`."""
-        return self.motion.inpaint(frames, masks, start, stop)
+        from videorestore.curve.inpaint import FEWEST, opinion
+        from videorestore.motion.inpaint import inpaint
+
+        drawn = opinion(frames, masks) if len(frames) >= FEWEST and not masks.all() else None
+        return inpaint(frames, masks, start=start, stop=stop, beside=drawn)
 
     def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
         """See `Engine.interpolate`."""

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.compiled import kernel, parallel_kernel
-from videorestore.spatial._kernels_kriging import solve_weights
+from videorestore.spatial._kernels_kriging import solve_lanes
+from videorestore.spatial._lanes import LANES
 
 Doubles = NDArray[np.float64]
 
@@ -38,6 +39,52 @@ def _between(coarse: FloatArray, y: int, x: int, found: FloatArray) -> None:
         found[i] = (
             a * coarse[y0, x0, i] + b * coarse[y0, x1, i] + c * coarse[y1, x0, i] + d * coarse[y1, x1, i]
         )
+
+
+@kernel
+def _read(image: FloatArray, y: np.float32, x: np.float32, found: FloatArray) -> None:
+    """Values (c,), which are written, of an image (h, w, c) at a place, straight between four pixels."""
+    height, width, size = image.shape
+    y = min(max(y, np.float32(0.0)), np.float32(height - 1))
+    x = min(max(x, np.float32(0.0)), np.float32(width - 1))
+    top, left = int(y), int(x)
+    below, beside = min(top + 1, height - 1), min(left + 1, width - 1)
+    down, right = y - np.float32(top), x - np.float32(left)
+    for c in range(size):
+        upper = image[top, left, c] + right * (image[top, beside, c] - image[top, left, c])
+        lower = image[below, left, c] + right * (image[below, beside, c] - image[below, left, c])
+        found[c] = upper + down * (lower - upper)
+
+
+@parallel_kernel(lambda flow, facts, at, *_: at.shape[0], grain=4)
+def walk(
+    start: int, stop: int, flow: FloatArray, facts: FloatArray, at: FloatArray, way: FloatArray, fade: np.float32,
+    trust: FloatArray, doubt: FloatArray, seen: FloatArray,
+) -> None:  # fmt: skip
+    """One step to the next frame, for all pixels of a box.
+
+    flow (H, W, 3): vectors to that frame, and trust in them; facts (H, W, 2) of it: variance, and 1 where it was seen. at
+    (h, w, 2): places, column first, and way (h, w): trust in them so far, both go on. trust and doubt (h, w) of what is read
+    there are written, and seen (h, w), how well the pixel has been seen so far, is added to.
+    """
+    height, width = facts.shape[:2]
+    step = np.empty(3, np.float32)
+    fact = np.empty(2, np.float32)
+    for row in range(start, stop):
+        for column in range(at.shape[1]):
+            _read(flow, at[row, column, 1], at[row, column, 0], step)
+            x = at[row, column, 0] + step[0]
+            y = at[row, column, 1] + step[1]
+            at[row, column, 0] = x
+            at[row, column, 1] = y
+            way[row, column] *= step[2]
+            here = way[row, column] * fade
+            if x < 0 or y < 0 or x > width - 1 or y > height - 1:
+                here = np.float32(0.0)
+            _read(facts, y, x, fact)
+            trust[row, column] = here
+            doubt[row, column] = fact[0]
+            seen[row, column] += here * fact[1]
 
 
 @parallel_kernel(lambda pixels, frame, known, trust, variance, sums: sums.shape[0])
@@ -157,13 +204,13 @@ def teach(
                     sums[row, column, size + 2 * count] += share
 
 
-@parallel_kernel(lambda rows, *_: rows.shape[0], grain=64)
+@parallel_kernel(lambda rows, *_: -(-rows.shape[0] // LANES), grain=8)
 def regress(
     start: int, stop: int, rows: NDArray[np.int64], columns: NDArray[np.int64], coarse: FloatArray,
     pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray, variance: FloatArray,
     errors: FloatArray, prior: FloatArray, own: FloatArray, finest: float, drift: FloatArray, spread: FloatArray,
 ) -> None:  # fmt: skip
-    """The ridge regression on guesses at the listed pixels, each without its own value.
+    """The ridge regression on guesses at the listed pixels, each without its own value, `LANES` pixels at once.
 
     coarse: means of what `teach` gives; own (BIN,): along one axis, what a pixel itself counts for in such a mean, by its
     place in its bin; errors as `shares` gives them; drift (h, w, c) holds the origin and is replaced; spread (h, w) of the
@@ -172,58 +219,64 @@ def regress(
     count, _, _, channels = pixels.shape
     size = count * (count + 1) // 2
     here = np.empty(size + 2 * count + 1, np.float32)
+    gram = np.empty((count * count, LANES), np.float32)
+    weight = np.empty((count, LANES), np.float32)
     step = np.empty((count, channels), np.float32)
     wanted = np.zeros(channels, np.float32)
-    gram = np.empty((count, count), np.float32)
-    weight = np.empty(count, np.float32)
     even = np.float32(1.0) / np.float32(channels)
-    for p in range(start, stop):
-        y = rows[p]
-        x = columns[p]
-        _between(coarse, y, x, here)
-        self = own[y % BIN] * own[x % BIN] if known[y, x] else np.float32(0.0)
-        over = np.float32(1.0) / (here[size + 2 * count] - self + np.float32(1e-3))
-        least = np.float32(np.inf)
-        typical = np.float32(0.0)
-        for i in range(count):
-            least = min(least, errors[i, y, x])
-            typical += errors[i, y, x] / count
-            for c in range(channels):
-                step[i, c] = pixels[i, y, x, c] - drift[y, x, c]
-        for c in range(channels):
-            wanted[c] = frame[y, x, c] - drift[y, x, c]
-        fine = min(max(least, np.float32(finest)), np.float32(1.0))
-        at = 0
-        for i in range(count):
-            load = np.float32(0.0)
-            for c in range(channels):
-                load += step[i, c] * wanted[c]
-            weight[i] = (here[size + i] - self * load * even) * over
-            for j in range(i + 1):
-                total = np.float32(0.0)
+    for batch in range(start, stop):
+        first = batch * LANES
+        used = min(LANES, rows.shape[0] - first)
+        for lane in range(LANES):
+            p = first + min(lane, used - 1)
+            y, x = rows[p], columns[p]
+            _between(coarse, y, x, here)
+            self = own[y % BIN] * own[x % BIN] if known[y, x] else np.float32(0.0)
+            over = np.float32(1.0) / (here[size + 2 * count] - self + np.float32(1e-3))
+            least = np.float32(np.inf)
+            typical = np.float32(0.0)
+            for i in range(count):
+                least = min(least, errors[i, y, x])
+                typical += errors[i, y, x] / count
                 for c in range(channels):
-                    total += step[i, c] * step[j, c]
-                gram[i, j] = (here[at] - self * total * even) * over
-                at += 1
-            doubt = variance[i, y, x]
-            around = (here[size + count + i] - self * doubt) * over
-            sure = max(trust[i, y, x], np.float32(0.02))
-            ridge = max(doubt - around, np.float32(0.0)) + (errors[i, y, x] + doubt) * (1 / sure - 1)
-            gram[i, i] += 2 * fine + np.float32(0.05) * typical + ridge
-        solve_weights(gram, weight, count)
-        for c in range(channels):
+                    step[i, c] = pixels[i, y, x, c] - drift[y, x, c]
+            for c in range(channels):
+                wanted[c] = frame[y, x, c] - drift[y, x, c]
+            fine = min(max(least, np.float32(finest)), np.float32(1.0))
+            at = 0
+            for i in range(count):
+                load = np.float32(0.0)
+                for c in range(channels):
+                    load += step[i, c] * wanted[c]
+                weight[i, lane] = (here[size + i] - self * load * even) * over
+                for j in range(i + 1):
+                    total = here[at]
+                    if self > 0:
+                        for c in range(channels):
+                            total -= self * even * step[i, c] * step[j, c]
+                    gram[i * count + j, lane] = total * over
+                    at += 1
+                doubt = variance[i, y, x]
+                around = (here[size + count + i] - self * doubt) * over
+                sure = max(trust[i, y, x], np.float32(0.02))
+                ridge = max(doubt - around, np.float32(0.0)) + (errors[i, y, x] + doubt) * (1 / sure - 1)
+                gram[i * count + i, lane] += 2 * fine + np.float32(0.05) * typical + ridge
+        solve_lanes(gram, weight, count)
+        for lane in range(used):
+            y, x = rows[first + lane], columns[first + lane]
+            for c in range(channels):
+                total = np.float32(0.0)
+                for i in range(count):
+                    total += weight[i, lane] * (pixels[i, y, x, c] - drift[y, x, c])
+                drift[y, x, c] += total
             total = np.float32(0.0)
             for i in range(count):
-                total += weight[i] * step[i, c]
-            drift[y, x, c] += total
-        total = np.float32(0.0)
-        for i in range(count):
-            off = np.float32(0.0)
-            for c in range(channels):
-                apart = pixels[i, y, x, c] - drift[y, x, c]
-                off += apart * apart
-            total += prior[i, y, x] * (off * even + variance[i, y, x])
-        spread[y, x] = total
+                off = np.float32(0.0)
+                for c in range(channels):
+                    apart = pixels[i, y, x, c] - drift[y, x, c]
+                    off += apart * apart
+                total += prior[i, y, x] * (off * even + variance[i, y, x])
+            spread[y, x] = total
 
 
 @parallel_kernel(lambda rows, *_: rows.shape[0], grain=64)
@@ -274,39 +327,102 @@ def mingle(
             mixed[y, x, c] += (one * detail[y, x, c] + two * alone[y, x, c]) / most
 
 
-@parallel_kernel(lambda frames, known, skip, rows, *_: rows.shape[0], grain=64)
-def midmean(
-    start: int,
-    stop: int,
-    frames: FloatArray, known: Mask, skip: int, rows: NDArray[np.int64], columns: NDArray[np.int64],
-    mean: FloatArray, count: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Mean of the middle half of the known values of a pixel over time, without frame ``skip``.
+@kernel
+def _middle(values: Doubles, count: int) -> float:
+    """Mean of the middle half of values (count,), which are put into order."""
+    for i in range(1, count):
+        value = values[i]
+        at = i
+        while at > 0 and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
+    cut = count // 4
+    total = 0.0
+    for i in range(cut, count - cut):
+        total += values[i]
+    return total / max(count - 2 * cut, 1)
 
-    frames (n, h, w, c), known (n, h, w), rows and columns (m,); mean (m, c) and count (m,) are written.
-    The mean of the middle half wastes little of the data and yet ignores what merely passes by.
+
+@parallel_kernel(lambda frames, shown, *_: shown.shape[1], grain=4)
+def resting(
+    start: int, stop: int, frames: FloatArray, shown: Mask, wide: Mask, own: int, top: int, left: int,
+    mean: FloatArray, near: FloatArray, apart: FloatArray, sides: FloatArray, count: FloatArray,
+) -> None:  # fmt: skip
+    """What other frames show at the very place of a pixel, in a box of them with the corner ``top``, ``left``.
+
+    frames (n, H, W, c), shown (n, h, w) and wide (h, w): where pixels of frames are known, and where they are asked for;
+    own: the frame that is left out. Written are mean (h, w, c) of the middle half of the values, which wastes little of the
+    data and yet ignores what merely passes by; near (h, w, c): the mean of the nearest before and the nearest after; apart
+    (h, w): a quarter of their squared difference; sides (h, w): how many of these two there are; count (h, w): of all.
     """
     n = frames.shape[0]
     channels = frames.shape[3]
-    for p in range(start, stop):
-        y = rows[p]
-        x = columns[p]
-        values = np.empty(n, np.float64)
-        seen = 0
-        for c in range(channels):
-            seen = 0
+    values = np.empty(n, np.float64)
+    for y in range(start, stop):
+        for x in range(shown.shape[2]):
+            if not wide[y, x]:
+                continue
+            before, after, seen = -1, -1, 0
             for k in range(n):
-                if k != skip and known[k, y, x]:
-                    value = frames[k, y, x, c]
-                    at = seen
-                    while at > 0 and values[at - 1] > value:
-                        values[at] = values[at - 1]
-                        at -= 1
-                    values[at] = value
+                if k != own and shown[k, y, x]:
                     seen += 1
-            cut = seen // 4
-            total = 0.0
-            for i in range(cut, seen - cut):
-                total += values[i]
-            mean[p, c] = total / max(seen - 2 * cut, 1)
-        count[p] = seen
+                    if k < own:
+                        before = k
+                    elif after < 0:
+                        after = k
+            count[y, x] = seen
+            if seen == 0:
+                continue
+            sides[y, x] = (before >= 0) + (after >= 0)
+            one = before if before >= 0 else after
+            two = after if after >= 0 else before
+            gap = np.float32(0.0)
+            for c in range(channels):
+                m = 0
+                for k in range(n):
+                    if k != own and shown[k, y, x]:
+                        values[m] = frames[k, y + top, x + left, c]
+                        m += 1
+                mean[y, x, c] = _middle(values, m)
+                a = frames[one, y + top, x + left, c]
+                b = frames[two, y + top, x + left, c]
+                near[y, x, c] = np.float32(0.5) * (a + b)
+                gap += (a - b) * (a - b)
+            apart[y, x] = gap / np.float32(4 * channels)
+
+
+@parallel_kernel(lambda frames, masks, k, *_: masks.shape[1], grain=8)
+def settle(
+    start: int, stop: int, frames: FloatArray, masks: Mask, k: int, reach: int, fewest: int, same: float, near: float,
+    made: FloatArray,
+) -> None:  # fmt: skip
+    """Missing pixels of frame k take the value of the frames around exactly, where these have one and the same.
+
+    frames (n, h, w, c), masks (n, h, w); at least ``fewest`` of ``reach`` frames on either side show the place and differ by
+    no more than ``same``, and what was made (h, w, c), which is written, is no more than ``near`` off.
+    """
+    first, last = max(0, k - reach), min(masks.shape[0], k + reach + 1)
+    channels = frames.shape[3]
+    for y in range(start, stop):
+        for x in range(masks.shape[2]):
+            if not masks[k, y, x]:
+                continue
+            seen = 0
+            alike = True
+            one = 0
+            for j in range(first, last):
+                if masks[j, y, x]:
+                    continue
+                if seen == 0:
+                    one = j
+                seen += 1
+                for c in range(channels):
+                    alike = alike and abs(frames[j, y, x, c] - frames[one, y, x, c]) <= same
+            if seen < fewest or not alike:
+                continue
+            for c in range(channels):
+                alike = alike and abs(made[y, x, c] - frames[one, y, x, c]) <= near
+            if alike:
+                for c in range(channels):
+                    made[y, x, c] = frames[one, y, x, c]

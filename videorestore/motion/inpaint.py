@@ -9,21 +9,26 @@ import numpy as np
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.errors import InputError
+from videorestore.motion._kernels_inpaint import settle
 from videorestore.motion.inpaint_scene import REACH, Scene
 
 __all__ = ["REACH", "inpaint"]
 
-_TILE = 256  # larger frames are done in parts of about this size
+_TILE = 336  # larger frames are done in parts of about this size
 _MARGIN = 48  # what a part sees around itself
 _LOOKS = 4  # frames on either side that tell whether a place stands still to the bit
 _FEWEST = 3  # of them that must show it
-_STRIP = 64  # rows that are looked at together: nine looks at a whole large frame would not be small
 _SAME, _NEAR = 1e-3, 2.0  # levels by which these may differ, and by which what was made may be off
 _RAMP = 16  # over which neighbouring parts fade into each other
 
 
 def inpaint(
-    frames: FloatArray, masks: Mask, *, start: int = 0, stop: int | None = None
+    frames: FloatArray,
+    masks: Mask,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    beside: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing pixels from the other frames and from their surroundings.
 
@@ -36,6 +41,9 @@ def inpaint(
     start, stop : int
         Only these frames are made. A frame depends on at most `REACH` frames on either side, so a stretch with that
         surrounding gives the same pixels as the whole clip.
+    beside : tuple of ndarray, optional
+        What another model says of every frame without having seen it, ``(n, height, width, channels)``, and the variance of
+        that ``(n, height, width)``: one more guess, weighed in every place by how it fits the known pixels around.
 
     Returns
     -------
@@ -70,7 +78,9 @@ def inpaint(
         todo = np.nonzero(share.any(axis=(1, 2)))[0]
         if not len(todo):
             continue
-        scene = Scene(frames[first:last, outer[0], outer[1]], masks[first:last, outer[0], outer[1]])
+        part = (slice(first, last), *outer)
+        other = None if beside is None else (beside[0][part], beside[1][part])
+        scene = Scene(frames[part], masks[part], other)
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer))
         for k in pulse.counted(todo.tolist()):
             mean, spread = scene.result(k + start - first)
@@ -81,32 +91,9 @@ def inpaint(
     made[wanted] = value[wanted] / total[wanted][:, None]
     sd[wanted] = np.sqrt(variance[wanted] / total[wanted][:, None])
     for k in np.nonzero(wanted.any(axis=(1, 2)))[0].tolist():
-        near = slice(max(0, start + k - _LOOKS), start + k + _LOOKS + 1)
-        for top in range(0, height, _STRIP):
-            rows = slice(top, top + _STRIP)
-            here = wanted[k, rows]
-            looks, missing = frames[near, rows][:, here], masks[near, rows][:, here]
-            made[k, rows][here] = settled(made[k, rows][here], looks, missing)
+        # Slides, drawings and screens stand still to the bit, and what is a fraction off there can be seen to be made.
+        settle(frames, masks, start + k, _LOOKS, _FEWEST, _SAME, _NEAR, made[k])
     return made, sd
-
-
-def settled(made: FloatArray, looks: FloatArray, missing: Mask) -> FloatArray:
-    """Values ``(m, channels)``, taken exactly where the frames around have one and the same value there.
-
-    Slides, drawings and screens stand still to the bit, and what is a fraction off there can be seen to be made.
-
-    Parameters
-    ----------
-    made : (m, channels) float32
-    looks : (k, m, channels)
-        The same places in the frames around; not read where ``missing`` (k, m).
-    """
-    low = np.where(missing[..., None], np.inf, looks).min(axis=0)
-    high = np.where(missing[..., None], -np.inf, looks).max(axis=0)
-    with np.errstate(invalid="ignore"):
-        alike = (high - low <= _SAME).all(axis=1) & (np.abs(made - low) <= _NEAR).all(axis=1)
-    alike &= (~missing).sum(axis=0) >= _FEWEST
-    return np.where(alike[:, None], low, made).astype(np.float32)
 
 
 def _parts(height: int, width: int) -> Iterator[tuple[tuple[slice, slice], tuple[slice, slice], FloatArray]]:

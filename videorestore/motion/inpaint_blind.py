@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 
-_MOST_KNOWN = 320  # known pixels that kriging learns from
+_MOST_KNOWN = 96, 8.0, 320  # known pixels that kriging learns from: at least, by the side of a hole, at most
 _RIM = 2  # of these most lie so near to the hole
 _RING = 8  # and all within this distance
 _VARIOGRAMS = (
@@ -60,10 +60,12 @@ def outline(hole: Mask) -> tuple[Shape, Places]:
     around[at[:, 0], at[:, 1]] = 1
     parts = []
     taken = around.copy()
+    least, by_side, most = _MOST_KNOWN
+    count = np.clip(by_side * np.sqrt(len(inside)), least, most)
     for reach, share in ((_RIM, 0.7), (_RING, 0.3)):
         near = cv2.dilate(around, np.ones((2 * reach + 1,) * 2, np.uint8))
         found = np.argwhere((near > 0) & (taken == 0))
-        parts.append(found[:: max(1, int(np.ceil(len(found) / (share * _MOST_KNOWN))))])
+        parts.append(found[:: max(1, int(np.ceil(len(found) / (share * count))))])
         taken = near
     return Shape(inside=inside - corner, rim=np.concatenate(parts) - _RING), corner
 
@@ -79,6 +81,13 @@ def blind_fill(frame: FloatArray, known: Mask, hole: Mask) -> tuple[FloatArray, 
     hole : (h, w) bool
         Connected and unknown.
     """
+    rows, columns = np.nonzero(hole)
+    far = 2 * (_GAP + _RING)
+    around = tuple(
+        slice(max(0, int(at.min()) - int(np.ptp(at)) - far), int(at.max()) + int(np.ptp(at)) + far + 1)
+        for at in (rows, columns)
+    )
+    frame, known, hole = frame[around], known[around], hole[around]
     shape, corner = outline(hole)
     guesses = _guesses(frame, known, shape, corner)
     height, width = shape.inside.max(axis=0) + 1

@@ -21,7 +21,7 @@ _DRIFT = 0.2  # variance in levels that every frame on the way adds
 
 def follow(
     k: int, step: int, reach: int, hidden: Mask, frames: FloatArray, known: Mask,
-    flow: Callable[[int, int], tuple[FloatArray, FloatArray]],
+    flow: Callable[[int, int], FloatArray],
 ) -> Guess | None:  # fmt: skip
     """What becomes of the hidden places of frame k in later (step 1) or earlier (step -1) frames.
 
@@ -32,7 +32,7 @@ def follow(
     frames : (n, h, w, c) float32
     known : (n, h, w) bool
     flow : callable
-        The flow from a frame to its neighbour ``(h, w, 2)`` and trust in it ``(h, w)``.
+        The flow from a frame to its neighbour, and trust in it ``(h, w, 3)``.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def follow(
         j = k + step * distance
         if not 0 <= j < len(frames) or not behind[left].any():
             break
-        vectors, sure = flow(j - step, j)
         at = place[left]
-        trust[left] = np.minimum(trust[left], _read(sure, at))
-        at = at + _read(vectors, at)
+        way = _read(flow(j - step, j), at)
+        trust[left] = np.minimum(trust[left], way[:, 2])
+        at = at + way[:, :2]
         place[left] = at
         trust[left] *= (at >= 0).all(axis=1) & (at[:, 0] <= width - 1) & (at[:, 1] <= height - 1)
         # A known pixel waits as long as the missing ones beside it: it counts as seen outside the rim only.

@@ -7,7 +7,7 @@ inside, and the standard deviation is measured rather than assumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -19,6 +19,9 @@ from videorestore.spatial.membrane import blur, gaussian_mean
 
 BAND = 7
 """Known pixels so near to a hole teach what happens inside."""
+
+WINDOW = 16
+"""Pixels around a hole that its windows reach: nothing else is looked at."""
 
 _TEACH = 5.0  # sigma of the window in which guesses are compared with what is known
 _MEND = 6.0  # the same for the share of kriging and of the spatial fill
@@ -58,6 +61,13 @@ class Guess:
     usual: float
     voices: FloatArray | float = 1.0
 
+    def cut(self, box: tuple[slice, slice]) -> Guess:
+        """A part of it; its ``voices`` must be one number."""
+        pixels, trust, variance = (
+            np.ascontiguousarray(part[box]) for part in (self.pixels, self.trust, self.variance)
+        )
+        return replace(self, pixels=pixels, trust=trust, variance=variance)
+
 
 class Around:
     """What the holes of a frame have beside them; it depends on where they are alone.
@@ -68,18 +78,21 @@ class Around:
         Known pixels, and all that are in a hole or no farther from one than `BAND`.
     wide : (h, w) bool
         All that lie within the windows of these; nothing else is looked at.
+    teaching : (h, w) bool
+        Every second of the known pixels near a hole: they tell what kriging is worth, and half of them will do.
     neighbours : Neighbours
-        From which these are kriged.
+        From which these, and all that is missing, are kriged.
     """
 
     def __init__(self, known: Mask) -> None:
         holes = (~known).astype(np.uint8)
         self.known = known
         self.near: Mask = cv2.dilate(holes, np.ones((2 * BAND + 1,) * 2, np.uint8)).astype(np.bool_)
-        window = BAND + int(np.ceil(3 * _MEND))
-        self.wide: Mask = cv2.dilate(holes, np.ones((2 * window + 1,) * 2, np.uint8)).astype(np.bool_)
+        self.wide: Mask = cv2.dilate(holes, np.ones((2 * WINDOW + 1,) * 2, np.uint8)).astype(np.bool_)
+        even = np.add.outer(np.arange(known.shape[0]), np.arange(known.shape[1])) % 2 == 0
+        self.teaching: Mask = known & self.near & even
         self.neighbours: Neighbours = neighbours_of(
-            known, self.near, _gap(known), neighbours=_KNOWN, nugget=_NUGGET
+            known, ~known | self.teaching, _gap(known), neighbours=_KNOWN, nugget=_NUGGET
         )
 
     def predicted(self, field: FloatArray, kriged: bool) -> FloatArray:
@@ -133,7 +146,7 @@ def fuse(
     residual = np.clip(frame - drift, -_LARGEST, _LARGEST)
     detail = around.predicted(residual, kriged)
     alone = np.where(known[..., None], around.predicted(frame, kriged), spatial) - drift
-    return _mended(frame, around, drift, doubt, detail, alone, (spatial_sd**2).mean(axis=2))
+    return _mended(frame, around, drift, doubt, detail, alone, over_channels(spatial_sd * spatial_sd))
 
 
 def _drift(frame: FloatArray, around: Around, guesses: list[Guess]) -> tuple[FloatArray, FloatArray]:
@@ -181,18 +194,18 @@ def _mended(
     detail: FloatArray, alone: FloatArray, alone_variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Drift plus shares of its kriged residual and of the spatial fill, with the variance seen around."""
-    known = around.known
-    teaching = known & around.near
+    known, teaching = around.known, around.teaching
     wanted = np.where(known[..., None], frame - drift, np.float32(0))
     taught = teaching.astype(np.float32)
     pairs = ((detail, detail), (detail, alone), (alone, alone), (detail, wanted), (alone, wanted))
-    fields = [_over_channels(a * b) * taught for a, b in pairs]
-    fields += [_over_channels((alone - wanted) ** 2) * taught, taught]
+    fields = [over_channels(a * b) * taught for a, b in pairs]
+    fields += [over_channels((alone - wanted) ** 2) * taught, taught]
     # Known pixels stand back from what they learn from as far as is usual in the part of the hole next to them. Where
     # a missing one is farther from all that is known, the spatial fill is worse, by as much as its own variance says.
     usual = _wide_mean(_wide_mean(alone_variance, ~known, _DEEP), teaching, _MEND)
-    rows, columns = np.nonzero(around.near)
-    farther = np.maximum(alone_variance[around.near] / (usual[around.near] + np.float32(1e-3)) - 1, 0)
+    wished = ~known | teaching
+    rows, columns = np.nonzero(wished)
+    farther = np.maximum(alone_variance[wished] / (usual[wished] + np.float32(1e-3)) - 1, 0)
     mixed = drift.copy()
     mingle(
         rows, columns, _spread(np.dstack([_binned(field) for field in fields]), _MEND), known, detail, alone,
@@ -205,7 +218,7 @@ def _mended(
     return mean.astype(np.float32), np.where(known[..., None], 0, variance).astype(np.float32)
 
 
-def _over_channels(image: FloatArray) -> FloatArray:
+def over_channels(image: FloatArray) -> FloatArray:
     """Mean ``(height, width)`` over the channels; NumPy takes ten times as long for so few."""
     channels = image.shape[2]
     return np.asarray(cv2.transform(image, np.full((1, channels), 1 / channels, np.float32)), np.float32)

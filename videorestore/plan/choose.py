@@ -1,6 +1,6 @@
 """``--model auto``: whether the curve is worth asking beside motion, shot by shot: by hidden frames, or by the noise.
 
-Where it is asked, both are weighed in every place. Missing pixels alone are made by one of the two, as hidden blocks tell.
+Where it is asked, both are weighed in every place.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.make.engines import Clock, CurveEngine, Engine, MotionEngine, NewFrames
+from videorestore.make.engines import Clock, CurveEngine, MotionEngine, NewFrames
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
 from videorestore.plan.risk import FEWEST, WORTH, Say, hears_motion_alone, say_of_curve
-from videorestore.plan.scan import Scan, chosen, read_some, shrink
+from videorestore.plan.scan import Scan, chosen, read_some
 from videorestore.request import Common, Quality
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
@@ -44,9 +44,6 @@ FAR = 2.0
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
 
-BLOCK_FRAMES, BLOCK_SIDE = 17, 128
-"""Frames, and their longest side, from which blocks are hidden."""
-
 SHORTEST = 6
 """A shot with fewer good frames has no room for a trial, nor for a curve."""
 
@@ -69,10 +66,6 @@ class Trial:
         """Both, where they leave so much less of motion's squared error, else motion alone."""
         both = self.squares.get("mixed", np.inf)
         return "mixed" if both < (1 - worth) * self.squares["motion"] else "motion"
-
-    def leads(self, model: str) -> bool:
-        """Whether a model that was tried leaves less than motion does."""
-        return model in self.inside and self.squares[model] < self.squares["motion"]
 
     def psnr(self, model: str) -> float:
         """PSNR in dB over all hidden values."""
@@ -132,12 +125,6 @@ def choose(
     picks = {k: fixed or t.model(worth) for k, t in trials.items()} | {
         k: say.model for k, say in says.items()
     }
-    for k in [k for k in asked if job == "inpaint" and not fixed]:
-        # Around a hole there are pixels of the same frame, from which motion learns more than a curve does.
-        picks[k] = "motion"
-        if trials[k].leads("curve"):
-            progress("trying the models on hidden blocks", 0, 1)
-            picks[k] = better_inside(hidden_frames(source, found, good[k])[0], options.quality)
     models = _fixed(fixed, lengths) if fixed else _models(picks, set(says), lengths)
     test = summary_of(trials, picks) if trials else {}
     if says:
@@ -255,26 +242,6 @@ def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatAr
     numbers = _inmost(good, TRIAL_FRAMES)
     frames = np.stack([small_picture(frame, TRIAL_SIDE) for frame in chosen(source, numbers)])
     return frames, np.array([float(found.index.times[i]) for i in numbers])
-
-
-def better_inside(frames: FloatArray, quality: Quality) -> str:
-    """The model that regenerates hidden blocks of some frames ``(n, h, w, c)`` better."""
-    frames = np.nan_to_num(frames[:BLOCK_FRAMES], nan=128.0)
-    part = np.stack([shrink(frame, BLOCK_SIDE) for frame in frames])
-    count, height, width = part.shape[:3]
-    side = max(2, min(height, width) // 6)
-    rng = np.random.default_rng(0)
-    masks = np.zeros((count, height, width), np.bool_)
-    for k in range(1, count - 1, 3):
-        for _ in range(3):
-            y, x = int(rng.integers(0, height - side + 1)), int(rng.integers(0, width - side + 1))
-            masks[k, y : y + side, x : x + side] = True
-    engines: dict[str, Engine] = {"curve": CurveEngine(), "motion": MotionEngine(quality)}
-    errors = {
-        name: float(np.mean(np.square(engine.inpaint(part, masks, 0, count)[0] - part)[masks]))
-        for name, engine in engines.items()
-    }
-    return min(errors, key=lambda name: errors[name])
 
 
 def score_hidden(

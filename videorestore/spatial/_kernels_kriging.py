@@ -2,106 +2,121 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.compiled import kernel, parallel_kernel
+from videorestore.spatial._lanes import LANES, less_multiples
+
+_ONE, _NONE, _LEAST = np.float32(1.0), np.float32(0.0), np.float32(1e-9)
 
 
 @kernel
-def solve_weights(cov: NDArray[np.floating[Any]], rhs: NDArray[np.floating[Any]], m: int) -> None:
-    """Overwrite ``rhs[:m]`` with the solution of ``cov[:m, :m] w = rhs`` (Cholesky, in place, lower part).
+def solve_lanes(cov: FloatArray, rhs: FloatArray, m: int) -> None:
+    """Overwrite ``rhs`` (m, LANES) with the solutions of `LANES` systems of m equations side by side.
 
-    The diagonal of the factor is kept as its reciprocal: a division takes as long as many products.
+    cov (m * m, LANES): the lower halves of their matrices, row by row, overwritten by their Cholesky factors. The
+    diagonal of a factor is kept as its reciprocal: a division takes as long as many products.
     """
-    for i in range(m):
-        for j in range(i):
-            total = cov[i, j]
-            for k in range(j):
-                total -= cov[i, k] * cov[j, k]
-            cov[i, j] = total * cov[j, j]
-        total = cov[i, i]
-        for k in range(i):
-            total -= cov[i, k] * cov[i, k]
-        cov[i, i] = 1.0 / np.sqrt(max(total, 1e-9))
-    for i in range(m):
-        total = rhs[i]
-        for k in range(i):
-            total -= cov[i, k] * rhs[k]
-        rhs[i] = total * cov[i, i]
+    for j in range(m):
+        own = j * m + j
+        for lane in range(LANES):
+            cov[own, lane] = _ONE / np.sqrt(max(cov[own, lane], _LEAST))
+            rhs[j, lane] *= cov[own, lane]
+        for i in range(j + 1, m):
+            at = i * m + j
+            for lane in range(LANES):
+                cov[at, lane] *= cov[own, lane]
+                rhs[i, lane] -= cov[at, lane] * rhs[j, lane]
+            less_multiples(cov, at + 1, cov, at, cov, own + m, m, i - j)
     for step in range(m):
         i = m - 1 - step
-        total = rhs[i]
-        for k in range(i + 1, m):
-            total -= cov[k, i] * rhs[k]
-        rhs[i] = total * cov[i, i]
+        for lane in range(LANES):
+            rhs[i, lane] *= cov[i * m + i, lane]
+        less_multiples(rhs, 0, rhs, i, cov, i * m, 1, i)
 
 
-@parallel_kernel(lambda known, rows, *_: rows.shape[0], grain=16)
-def krige_weights(
-    start: int,
-    stop: int,
+@kernel
+def _nearest(
     known: Mask,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
+    y: int,
+    x: int,
+    gap: np.float32,
     offsets: NDArray[np.int64],
-    table: NDArray[np.float64],
-    gap: FloatArray,
-    nugget: float,
-    places: NDArray[np.int32],
-    weights: FloatArray,
-    variance: FloatArray,
-) -> None:
-    """Simple kriging at the listed pixels from the nearest known ones.
-
-    known (h, w), rows and columns (m,), offsets (k, 2) by distance, table: covariance by |dy|, |dx| (at least twice the
-    radius wide), gap (h, w): what is nearer is left out. Written are places (m, most) of the neighbours, row * w + column,
-    their weights (m, most), zero where there are fewer, and variance (m,).
-    """
+    lane: int,
+    near: NDArray[np.int64],
+) -> int:
+    """Numbers of the offsets of the nearest known pixels, into one lane of near (most, LANES); gives how many there are."""
     height, width = known.shape
+    count = 0
+    nearest = gap * gap
+    for k in range(offsets.shape[0]):
+        dy, dx = offsets[k, 0], offsets[k, 1]
+        if dy * dy + dx * dx < nearest:
+            continue
+        yy, xx = y + dy, x + dx
+        if yy < 0 or xx < 0 or yy >= height or xx >= width or not known[yy, xx]:
+            continue
+        near[count, lane] = k
+        count += 1
+        if count == near.shape[0]:
+            break
+    return count
+
+
+@parallel_kernel(lambda known, rows, *_: -(-rows.shape[0] // LANES), grain=4)
+def krige_weights(
+    start: int, stop: int, known: Mask, rows: NDArray[np.int64], columns: NDArray[np.int64],
+    offsets: NDArray[np.int64], alone: FloatArray, pairs: FloatArray, gap: FloatArray, nugget: np.float32,
+    places: NDArray[np.int32], weights: FloatArray, variance: FloatArray,
+) -> None:  # fmt: skip
+    """Simple kriging at the listed pixels from the nearest known ones, `LANES` pixels at once.
+
+    known (h, w), rows and columns (m,), offsets (k, 2) by distance; alone (k,) and pairs (k, k): covariance of offsets with
+    the middle and with each other; gap (h, w): what is nearer is left out. Written are places (m, most) of the neighbours,
+    row * w + column, their weights (m, most), zero where there are fewer, and variance (m,).
+    """
+    width = known.shape[1]
     most = places.shape[1]
-    near_y = np.empty(most, np.int64)
-    near_x = np.empty(most, np.int64)
-    cov = np.empty((most, most), np.float64)
-    weight = np.empty(most, np.float64)
-    own = np.empty(most, np.float64)
-    for p in range(start, stop):
-        y = rows[p]
-        x = columns[p]
-        count = 0
-        nearest = gap[y, x] * gap[y, x]
-        for k in range(offsets.shape[0]):
-            if offsets[k, 0] * offsets[k, 0] + offsets[k, 1] * offsets[k, 1] < nearest:
-                continue
-            yy = y + offsets[k, 0]
-            xx = x + offsets[k, 1]
-            if yy < 0 or xx < 0 or yy >= height or xx >= width or not known[yy, xx]:
-                continue
-            near_y[count] = yy
-            near_x[count] = xx
-            count += 1
-            if count == most:
-                break
-        for i in range(count):
-            for j in range(i):
-                cov[i, j] = table[abs(near_y[i] - near_y[j]), abs(near_x[i] - near_x[j])]
-            cov[i, i] = table[0, 0] + nugget
-            own[i] = table[abs(near_y[i] - y), abs(near_x[i] - x)]
-            weight[i] = own[i]
-        solve_weights(cov, weight, count)
-        left = table[0, 0]
+    near = np.zeros((most, LANES), np.int64)
+    counts = np.zeros(LANES, np.int64)
+    cov = np.empty((most * most, LANES), np.float32)
+    weight = np.empty((most, LANES), np.float32)
+    for batch in range(start, stop):
+        first = batch * LANES
+        size = min(LANES, rows.shape[0] - first)
+        for lane in range(LANES):
+            p = first + min(lane, size - 1)
+            counts[lane] = _nearest(known, rows[p], columns[p], gap[rows[p], columns[p]], offsets, lane, near)
+        fewest = counts.min()
         for i in range(most):
-            if i < count:
-                left -= weight[i] * own[i]
-                places[p, i] = near_y[i] * width + near_x[i]
-                weights[p, i] = weight[i]
-            else:
-                places[p, i] = 0
-                weights[p, i] = 0.0
-        variance[p] = max(left, 0.0)
+            for j in range(i):
+                for lane in range(LANES):
+                    cov[i * most + j, lane] = pairs[near[i, lane], near[j, lane]]
+            for lane in range(LANES):
+                cov[i * most + i, lane] = _ONE + nugget
+                weight[i, lane] = alone[near[i, lane]]
+            if i >= fewest:
+                for lane in range(LANES):
+                    if i >= counts[lane]:
+                        weight[i, lane] = _NONE
+                        for j in range(i):
+                            cov[i * most + j, lane] = _NONE
+        solve_lanes(cov, weight, most)
+        for lane in range(size):
+            p = first + lane
+            left = _ONE
+            for i in range(most):
+                k = near[i, lane]
+                if i < counts[lane]:
+                    left -= weight[i, lane] * alone[k]
+                    places[p, i] = (rows[p] + offsets[k, 0]) * width + columns[p] + offsets[k, 1]
+                    weights[p, i] = weight[i, lane]
+                else:
+                    places[p, i] = 0
+                    weights[p, i] = _NONE
+            variance[p] = max(left, _NONE)
 
 
 @parallel_kernel(lambda values, places, *_: places.shape[0], grain=256)

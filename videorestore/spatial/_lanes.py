@@ -108,6 +108,19 @@ def _emit_squared_distances(context: Any, builder: Any, call: Any, args: Any) ->
     return context.get_dummy_value()
 
 
+def _emit_less_multiples(context: Any, builder: Any, call: Any, args: Any) -> Any:
+    out, o, a, i, b, j, step, count = args
+    kinds, integer = call.args, count.type
+    first = ir.Constant(integer, 0)
+    factor = builder.fneg(_load(builder, _at(context, builder, kinds[2], a, i, first)))
+    with cgutils.for_range(builder, count, intp=integer) as loop:
+        row = builder.add(j, builder.mul(loop.index, step))
+        other = _load(builder, _at(context, builder, kinds[4], b, row, first))
+        address = _at(context, builder, kinds[0], out, builder.add(o, loop.index), first)
+        _store(builder, _plus_product(builder, _load(builder, address), factor, other), address)
+    return context.get_dummy_value()
+
+
 def _kernel(emit: Any) -> Any:
     """Compile calls of a function to what ``emit`` writes; without compilation it is called as it stands."""
 
@@ -154,3 +167,10 @@ def squared_distances(plane: Floats, y: int, x: int, patch: Floats, out: Floats,
     for lane in range(LANES):
         there = plane[y : y + PATCH, x + lane : x + lane + PATCH]
         out[at + lane] = np.sum(np.square(there - patch[:, :PATCH]))
+
+
+@_kernel(_emit_less_multiples)
+def less_multiples(out: Floats, o: int, a: Floats, i: int, b: Floats, j: int, step: int, count: int) -> None:
+    """``out[o + k] -= a[i] * b[j + k * step]`` for ``k < count``; rows are `LANES` values side by side."""
+    for k in range(count):
+        out[o + k] -= a[i] * b[j + k * step]

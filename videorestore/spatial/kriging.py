@@ -15,6 +15,10 @@ SMOOTHING = 3.0
 """Sigma of the Gaussian window that takes the local mean away before kriging, in pixels."""
 
 
+_ENOUGH = 0.1
+"""Share of what is known within the window from which on its mean is a mean."""
+
+
 def matern(distance: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     """Matern-3/2 correlation at these distances."""
     scaled = np.sqrt(3.0) * distance / length
@@ -78,19 +82,22 @@ def neighbours_of(
         At most so many known pixels, the nearest first, no farther than the radius.
     """
     rows, columns = np.nonzero(targets)
-    offsets, table = _geometry(length, radius)
+    offsets = _offsets(radius)
     if gap is None:
         gap = np.zeros(known.shape, np.float32)
     else:
         # A target's own value is never its neighbour when something is left out.
         offsets = offsets[1:]
+    apart = np.linalg.norm(offsets[:, None] - offsets[None], axis=2)
+    alone = matern(np.linalg.norm(offsets, axis=1), length)
     most = min(int(neighbours), len(offsets))
     places = np.empty((len(rows), most), np.int32)
     weights = np.empty((len(rows), most), np.float32)
     variance = np.empty(len(rows), np.float32)
     krige_weights(
-        np.ascontiguousarray(known), rows, columns, offsets, table, np.asarray(gap, np.float32), float(nugget),
-        places, weights, variance,
+        np.ascontiguousarray(known), rows, columns, offsets, alone.astype(np.float32),
+        matern(apart, length).astype(np.float32), np.asarray(gap, np.float32), np.float32(nugget), places, weights,
+        variance,
     )  # fmt: skip
     return Neighbours(targets, places, weights, variance)
 
@@ -120,9 +127,13 @@ def fill(image: FloatArray, known: Mask, *, found: Neighbours | None = None) -> 
     if found is None:
         found = neighbours_of(known, ~known)
     trust = known.astype(np.float32)
-    membrane = push_pull(image, trust)
-    smooth = gaussian_mean(image, trust, SMOOTHING, fallback=membrane)
-    rest = np.where(known[..., None], image - smooth, np.float32(0))
+    near = blur(trust, SMOOTHING)
+    # Where enough is near by, the membrane has no say.
+    membrane = push_pull(image, trust) if near.min() < _ENOUGH else np.float32(0)
+    floor = np.float32(1e-3) if near.min() < _ENOUGH else np.float32(0)
+    held = np.where(known[..., None], image, np.float32(0))
+    smooth = (blur(held, SMOOTHING) + floor * membrane) / (near + floor)[..., None]
+    rest = np.where(known[..., None], held - smooth, np.float32(0))
     # The field's variance is that of the known residuals around; far from all of them, that of the picture.
     overall = _variance(rest, known) + np.float32(1.0)
     local = gaussian_mean(rest * rest, trust, 2 * SMOOTHING, fallback=overall)
@@ -145,13 +156,10 @@ def _variance(field: FloatArray, known: Mask) -> FloatArray:
     return np.asarray(field[known].var(axis=0, dtype=np.float64), np.float32)
 
 
-def _geometry(length: float, radius: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Offsets within the radius by distance, and the covariance at every pair of |dy|, |dx|."""
+def _offsets(radius: int) -> NDArray[np.int64]:
+    """Offsets ``(k, 2)`` within the radius, the nearest first."""
     span = np.arange(-radius, radius + 1)
-    dy, dx = np.meshgrid(span, span, indexing="ij")
-    squared = (dy**2 + dx**2).ravel()
+    offsets = np.stack(np.meshgrid(span, span, indexing="ij"), axis=2).reshape(-1, 2)
+    squared = (offsets**2).sum(axis=1)
     order = np.argsort(squared, kind="stable")
-    order = order[squared[order] <= radius * radius]
-    offsets = np.stack([dy.ravel(), dx.ravel()], axis=1)[order].astype(np.int64)
-    reach = np.arange(2 * radius + 1, dtype=np.float64)
-    return offsets, matern(np.hypot(reach[:, None], reach[None, :]), length)
+    return np.asarray(offsets[order[squared[order] <= radius * radius]], np.int64)
