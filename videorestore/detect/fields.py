@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.detect.combs import Doubles, centred
+from videorestore.spatial.quantiles import normal_cdf
 
 Kind = Literal["progressive", "interlaced", "telecined", "unknown"]
 Order = Literal["tff", "bff"]
@@ -193,15 +194,13 @@ def _log_direction(seen: Doubles, weaves: Times, growth: float) -> Doubles:
 
 def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
     """Log likelihood ratio ``(n, ...)`` of frames ``(n, SEEN)`` by times between fields of a parity ``(..., 2)``."""
-    from scipy.special import ndtr
-
     grown = np.where(changes > 0, changes.astype(np.float64) ** growth, 0.0)
     leans = (grown[..., 0] - grown[..., 1]) / grown.sum(axis=-1)
     shape = (-1, *(1,) * leans.ndim)
     sd = np.hypot(LEAN, seen[:, 7]).reshape(shape)
     low, at, high = ((edge - leans) / sd for edge in (-1.0, seen[:, 6].reshape(shape), 1.0))
     # A normal density between -1 and 1 over the even one.
-    ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (ndtr(high) - ndtr(low))
+    ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (normal_cdf(high) - normal_cdf(low))
     return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
 
 

@@ -222,7 +222,7 @@ class Restoring(Work):
             yield kept(frame, slot)
 
     def _read(self, source: Source, piece: Piece, model: str) -> Window:
-        steps = self.steps
+        steps, noise = self.steps, self._noise(piece)
         frames = piece.read_stop - piece.read_start
         on_disk = model in self.on_disk and (
             model == "motion" or wants_disk(source.height, source.width, frames)
@@ -233,9 +233,10 @@ class Restoring(Work):
             skip=steps.missing | steps.untouched,
             gains=steps.gains,
             room=Room(self.scratch if on_disk else None),
+            folded=model == "motion" and steps.reads_once and noise is not None,
             exact=steps.masks is not None,
         )
-        window.noise = self._noise(piece)
+        window.noise = noise
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)

@@ -21,8 +21,11 @@ ENCODER = 40 << 20
 ENCODER_PIXEL = 290
 """An encoder process, and what it holds for each pixel of a frame: some fifty frames that it looks ahead."""
 
-HELD = 48
-"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples."""
+HELD, FOLDED = 48, 4
+"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples; and of native samples alone."""
+
+RESULT = 24
+"""Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd."""
 
 DENOISING = {"fast": 215, "default": 235, "best": 260}
 """For each pixel of each frame of the part of the picture that is being denoised along motion."""
@@ -151,6 +154,8 @@ def motion_layout(
             part = part_pixels(height, width, side)
             work = DENOISING[quality] * part if denoising else 0
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+            if denoising and not mending and not making:
+                held = FOLDED if on_disk else FOLDED + RESULT
             anyway = work + held * pixels
             if on_disk:
                 anyway = max(work, 12 * looked_at if mending else 0) + held * pixels

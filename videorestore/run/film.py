@@ -21,7 +21,6 @@ from videorestore.plan.look import helped_by
 from videorestore.request import Common
 from videorestore.request.common import Mending
 from videorestore.run import cluster, memory, piecework, workers
-from videorestore.run.ahead import compiled_ahead
 from videorestore.run.coded import copied_groups, name_recoded, sink_like, unchanged
 from videorestore.run.identity import describe, input_prints
 from videorestore.run.maskmaps import check_masks, join_masks
@@ -184,16 +183,15 @@ def _planned(
         if folder.planned():
             return folder.load_plan()
         folder.clear()
-    denoiser = job.verb in DENOISING
+    quality = options.quality if job.verb in DENOISING else None
     try:
         with (
-            compiled_ahead(denoiser and options.jobs != 1 and not tight(options)),
             workers.Crew(early(opened, options), not tight(options)) as crew,
             workers.threads(1 if crew.others else 0),
             helped_by(crew.in_order),
         ):
             if options.cluster is None:
-                crew.warm(denoiser=denoiser)
+                crew.warm(quality)
             work = job.plan(opened, options, share(options), job.progress)
         check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
         jobs = processes(work, options, len(work.pieces))
