@@ -200,7 +200,9 @@ def _log_lean(seen: Doubles, changes: Times, growth: float) -> Doubles:
     sd = np.hypot(LEAN, seen[:, 7]).reshape(shape)
     low, at, high = ((edge - leans) / sd for edge in (-1.0, seen[:, 6].reshape(shape), 1.0))
     # A normal density between -1 and 1 over the even one.
-    ratio = 2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (normal_cdf(high) - normal_cdf(low))
+    ratio = (
+        2.0 * np.exp(-0.5 * np.square(at)) / np.sqrt(2.0 * np.pi) / sd / (normal_cdf(high) - normal_cdf(low))
+    )
     return np.asarray(ALIKE * np.log((1.0 - STRAY) * ratio + STRAY))
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from videorestore import pulse
 from videorestore.make.cost import (
     COPYING,
+    DELIVERING,
     DENOISING,
     ENCODING,
     INTERPOLATING,
@@ -190,13 +191,14 @@ class Restoring(Work):
         return JointEngine(motion, self.core, divergence, grain)
 
     def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
-        """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""
+        """Shares of the time of a piece after which it is read and damage found, mended, and noise removed; for progress only."""
         steps = self.steps
         pixels = self.shape.height * self.shape.width
         search, mend = (0.0, 0.0) if steps.masks is None else steps.masks.seconds(pixels)
+        search += COPYING * pixels / 1e6
         denoise = DENOISING[steps.quality] * pixels / 1e6 if self._noise(piece) is not None else 0.0
         fresh = sum(map(steps.makes, slots)) / max(1, len(slots))
-        total = search + mend + denoise + (COPYING + ENCODING + INTERPOLATING * fresh) * pixels / 1e6
+        total = search + mend + denoise + (DELIVERING + INTERPOLATING * fresh) * pixels / 1e6
         return search / total, (search + mend) / total, (search + mend + denoise) / total
 
     def _shot(self, piece: Piece) -> int:

@@ -176,7 +176,7 @@ class Patched:
         self.shape = (count, *patch.shape[1:])
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __getitem__(self, key: Any) -> FloatArray:
         parts = key if isinstance(key, tuple) else (key,)
@@ -220,7 +220,7 @@ def cut(stack: FloatArray | Spool, start: int, stop: int) -> FloatArray | Spool:
 
 def patched(base: Stack | None, patch: FloatArray | Spool, first: int) -> FloatArray | Patched:
     """A stack with frames from ``first`` on replaced; an array is changed itself."""
-    if not isinstance(base, np.ndarray):
+    if not isinstance(base, np.ndarray) or isinstance(patch, Spool):
         return Patched(base, patch, first)
     base[first : first + len(patch)] = patch
     return base

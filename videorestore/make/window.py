@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.masks import Spot
 from videorestore.make.spool import MEMORY, Patched, Room, Spool, Stack, Unfolded, cut, patched

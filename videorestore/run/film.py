@@ -340,7 +340,9 @@ def _make_these(
     if options.cluster is not None:
         stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
-        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
+        # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
+        longest = sorted(todo, key=lambda k: -counts[k])
+        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
     tally = Tally(work.verb, counts, todo, folder, progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:
