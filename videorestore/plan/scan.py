@@ -22,7 +22,7 @@ from videorestore.errors import InputError, MediaReadError
 from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
-from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture
+from videorestore.plan.look import THUMBNAIL, brightness, looked_at, measured, small_picture
 from videorestore.plan.noise import measure_noises, usual_noise
 from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
@@ -240,21 +240,32 @@ def _look(
     """
     combs: list[NDArray[np.float64]] = []
 
-    def pictures() -> Iterator[FloatArray]:
-        last: FloatArray | None = None
+    def lumas() -> Iterator[tuple[Frame, FloatArray | None, FloatArray | None]]:
         before: FloatArray | None = None
         for k, frame in enumerate(frames):
             progress("looking for cuts and bad frames", k, total)
             good = frame.status == "good" and frame.index not in without
             luma = luma_plane(frame) if good else None
-            if k:
-                combs.append(NOTHING if luma is None or before is None else direction(before, luma))
+            yield frame, before, luma
             before = luma
-            if last is None or good:
-                last = brightness(small_picture(frame, THUMBNAIL))
+
+    def pictures() -> Iterator[FloatArray]:
+        last: FloatArray | None = None
+        for k, (comb, picture, good) in enumerate(looked_at(_seen, lumas())):
+            if k:
+                combs.append(comb)
+            last = picture if last is None or good else last
             yield last
 
     return measured(pictures()), np.array(combs).reshape(-1, SEEN)
+
+
+def _seen(
+    frame: Frame, before: FloatArray | None, luma: FloatArray | None
+) -> tuple[NDArray[np.float64], FloatArray, bool]:
+    """Which way two frames comb, a small picture of the second, and whether it is good: then it has a luma."""
+    comb = NOTHING if luma is None or before is None else direction(before, luma)
+    return comb, brightness(small_picture(frame, THUMBNAIL)), luma is not None
 
 
 def _without_pulldown(found: Survey, fields: Fields) -> Survey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -188,7 +189,7 @@ def _planned(
         with (
             workers.Crew(early(opened, options), not tight(options)) as crew,
             workers.threads(1 if crew.others else 0),
-            helped_by(crew.in_order),
+            helped_by(crew.in_order) if crew.others else contextlib.nullcontext(),
         ):
             if options.cluster is None:
                 crew.warm(quality)
