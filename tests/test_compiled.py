@@ -121,6 +121,7 @@ def test_a_forked_child_has_helpers_of_its_own():
 
 
 POSTERIOR = """
+import sys
 import numpy as np
 from videorestore.spatial._kernels_patches import posterior
 rng = np.random.default_rng(0)
@@ -129,7 +130,7 @@ rows = np.zeros((3, most, d), np.float32)
 rows[:2, :m] = rng.normal(0, 3, (2, m, d))
 room = (np.zeros(shape, np.float32) for shape in ((2, d, most), (4, most, most), (most, 4), (2, d)))
 share = posterior(rows, *room, m, own, d)
-print(rows[2, :own].tobytes().hex(), share, sum(posterior.stats.cache_hits.values()))
+print(rows[2, :own].tobytes().hex(), share, sum(posterior.stats.cache_hits.values()), "scipy.linalg" in sys.modules)
 """
 
 
@@ -143,8 +144,41 @@ def test_compiled_and_loaded_kernels_give_the_same_bits(tmp_path):
         ).stdout.split()
         for _ in range(2)
     ]
+    # Only compiling takes SciPy, whose import is slower than a small clip.
+    assert runs[1].pop() == "False" and runs[0].pop()
     assert [int(run.pop()) for run in runs] == [0, 1]
     assert runs[0] == runs[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock, which this platform lacks")
+def test_nobody_compiles_what_another_is_at(tmp_path):
+    order, inside, leave = [], threading.Event(), threading.Event()
+
+    def first():
+        with compiled._alone(str(tmp_path), "kernel"):
+            inside.set()
+            leave.wait(30)
+            order.append("first")
+
+    def second():
+        with compiled._alone(str(tmp_path), "kernel"):
+            order.append("second")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(30)
+    threads[1].start()
+    (tmp_path / "file").touch()
+    # Another kernel, and a folder that cannot be.
+    with (
+        compiled._alone(str(tmp_path), "other"),
+        compiled._alone(str(tmp_path / "file" / "folder"), "kernel"),
+    ):
+        order.append("other")
+    leave.set()
+    for thread in threads:
+        thread.join(30)
+    assert order == ["other", "first", "second"]
 
 
 def test_kernels_of_other_sources_are_compiled_anew(tmp_path):

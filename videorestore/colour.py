@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Frame, Mask, PixelFormat, Samples
 from videorestore.errors import InputError
 
+_AROUND = 8
+"""Pixels around a part of a frame that are read for its chroma: two samples of 4:1:1, and of both fields of 4:2:0."""
+
 # Weights of red and blue in luma (ITU-T H.273, table 4).
 _LUMA_WEIGHTS = {
     "bt709": (0.2126, 0.0722),
@@ -94,7 +97,10 @@ def _gather(full: FloatArray, factor: int, axis: int) -> FloatArray:
     full = np.moveaxis(full, axis, 0)
     size = full.shape[0]
     whole = size // factor * factor
-    mean = full[:whole].reshape(-1, factor, *full.shape[1:]).mean(axis=1, dtype=np.float32)
+    mean = full[0:whole:factor].copy()
+    for k in range(1, factor):
+        mean += full[k:whole:factor]
+    mean /= np.float32(factor)
     if whole < size:
         mean = np.concatenate([mean, full[whole:].mean(axis=0, dtype=np.float32, keepdims=True)])
     return np.moveaxis(mean, 0, axis)
@@ -168,19 +174,38 @@ def _quantise(values: FloatArray, dtype: np.dtype[np.generic], top: float) -> Sa
     return np.clip(np.rint(values), 0.0, top).astype(dtype)
 
 
-def working(frame: Frame) -> FloatArray:
+def working(frame: Frame, part: tuple[slice, slice] | None = None) -> FloatArray:
     """What the engines compute on.
 
     Parameters
     ----------
     frame : Frame
+    part : tuple of slice, optional
+        Rows and columns that are wanted, from and to; no more is computed than they need.
 
     Returns
     -------
     ndarray of float32, shape (height, width, 3 or 1)
         RGB or grey on the 0..255 scale, not clipped, without alpha. NaN samples stay NaN.
     """
-    return _rgb(frame, 255.0, smooth=True)
+    if part is None:
+        return _rgb(frame, 255.0, smooth=True)
+    read = [
+        slice(max(0, wanted.start - _AROUND) // _AROUND * _AROUND, min(length, wanted.stop + _AROUND))
+        for wanted, length in zip(part, (frame.height, frame.width))
+    ]
+    shifts = [(0, 0), frame.format.subsampling, frame.format.subsampling, (0, 0)]
+    planes = tuple(
+        plane[_samples(read[0], down), _samples(read[1], across)]
+        for plane, (across, down) in zip(frame.planes, shifts)
+    )
+    rows, columns = (slice(w.start - r.start, w.stop - r.start) for w, r in zip(part, read))
+    return _rgb(replace(frame, planes=planes), 255.0, smooth=True)[rows, columns]
+
+
+def _samples(pixels: slice, shift: int) -> slice:
+    """Samples of a plane that has one for every ``1 << shift`` pixels."""
+    return slice(pixels.start >> shift, -(-pixels.stop >> shift))
 
 
 def native(pixels: FloatArray, like: Frame, *, keep: Mask | None = None) -> Frame:

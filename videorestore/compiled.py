@@ -8,16 +8,18 @@ time, and the wait for the first picture more than doubles.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from videorestore import pulse
 
@@ -46,10 +48,52 @@ def kernel(function: _Function) -> _Function:
         _uncached.append(function.__name__)
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
     if not numba.config.DISABLE_JIT:
-        # Numba asks whether the function's own file has changed. What it calls is inlined, and stands in other files too.
-        kept = dispatcher._cache._cache_file
-        kept._source_stamp = (kept._source_stamp, sources())
+        dispatcher._cache = _Kept(function)
     return dispatcher  # type: ignore[no-any-return]
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]
+    """Compiled code on disk.
+
+    Numba's own cache loads all that compiling takes, SciPy among it, before it looks whether there is anything to compile;
+    and of several processes each compiles what the others are at.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        # Numba asks whether the function's own file has changed. What it calls is inlined, and stands in other files too.
+        kept = self._cache_file
+        kept._source_stamp = (kept._source_stamp, sources())
+        self._lock = contextlib.ExitStack()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for these types; None where this process is to compile it, and no other does meanwhile."""
+        rtsys.initialize(target_context)
+        found = self._load_overload(sig, target_context)
+        if found is None:
+            self._lock.enter_context(_alone(self._cache_path, self._impl.filename_base))
+            found = self._load_overload(sig, target_context)
+            if found is not None:
+                self._lock.close()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled."""
+        with self._lock:
+            super().save_overload(sig, data)
+
+
+@contextlib.contextmanager
+def _alone(folder: str, name: str) -> Iterator[None]:
+    """Wait until no other process is at this; where the system has no locks, or the folder takes none, nobody waits."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            os.makedirs(folder, exist_ok=True)
+            file = stack.enter_context(open(os.path.join(folder, f"{name}.lock"), "wb"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @functools.cache
@@ -112,7 +156,7 @@ def in_threads(
 
     futures = [_threads.pool().submit(take) for _ in range(helpers)]
     try:
-        with marker or nullcontext():
+        with marker or contextlib.nullcontext():
             take()
     finally:
         # The arrays are the caller's: nothing may write to them after the return, even after an error. Helpers that have

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from videorestore.make.spool import Patched, Spool, cut
+from tests.media.makers import random_frame
+from videorestore import colour
+from videorestore.clip import PixelFormat
+from videorestore.make.spool import Patched, Spool, Unfolded, cut, patched
 
 
 @pytest.fixture
@@ -74,3 +77,21 @@ def test_parts_and_patches(pair, tmp_path):
     spool = cut(spool, 0, 4)
     assert np.array_equal(cut(truth, 2, 4), cut(spool, 2, 4)[:])
     assert np.array_equal(spool[:], truth[:4])
+
+
+@pytest.mark.parametrize("subsampling", [(1, 1), (2, 0), (0, 0)])
+def test_pixels_made_of_samples_part_by_part_are_those_of_whole_frames(subsampling):
+    form = PixelFormat(model="yuv", depth=8, subsampling=subsampling, matrix="bt709")
+    frames = [random_frame(form, 37, 53, number=k) for k in range(3)]
+    whole = np.stack([colour.working(frame) for frame in frames])
+    stack = Unfolded(frames, {})
+    assert stack.shape == whole.shape and len(stack) == 3
+    for key in (1, slice(0, 2), (slice(None), slice(11, 30), slice(5, 53)), (2, slice(20, 37), slice(0, 9))):
+        np.testing.assert_allclose(stack[key], whole[key], atol=1e-4)
+    lit = Unfolded(frames, {1: (1.5, -4.0)})
+    np.testing.assert_allclose(
+        lit[:], whole * [[[[1]]], [[[1.5]]], [[[1]]]] - [[[[0]]], [[[4]]], [[[0]]]], atol=1e-3
+    )
+    result = np.zeros((1, *whole.shape[1:]), np.float32)
+    both = patched(stack, result, 1)
+    assert not both[1].any() and np.array_equal(both[2], stack[2])

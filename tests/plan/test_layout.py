@@ -9,7 +9,15 @@ import pytest
 from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.tiles import overlap
 from videorestore.make.window import portions
-from videorestore.plan.layout import DENOISING, SIDES, curve_layout, motion_layout, part_pixels
+from videorestore.plan.layout import (
+    DENOISING,
+    ENCODER_FRAME,
+    FOLDED,
+    SIDES,
+    curve_layout,
+    motion_layout,
+    part_pixels,
+)
 from videorestore.plan.timeline import by_factor
 
 
@@ -42,7 +50,7 @@ def test_no_side_and_length_of_pieces_that_fit_are_less_work():
     size, budget, halo = (1080, 1920), 4 << 30, 10
     layout = motion_layout(*size, halo=halo, budget=budget, quality="default", denoising=True)
     for side in SIDES:
-        part = DENOISING["default"] * part_pixels(*size, side)
+        part = DENOISING["default"] * part_pixels(*size, side) + (FOLDED + ENCODER_FRAME) * size[0] * size[1]
         core = min(48, (budget - layout.fixed) // part - 2 * halo)
         if core >= 4:
             other = replace(layout, side=side, core=core)

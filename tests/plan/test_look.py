@@ -1,5 +1,6 @@
 """A clip is looked through in stretches: the findings are those of one look, whoever helps."""
 
+import contextlib
 from dataclasses import fields
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 from videorestore import colour
 from videorestore.clip import Frame, PixelFormat
 from videorestore.detect.measures import Measures, measure
+from videorestore.plan import look
 from videorestore.plan.look import STRETCH, helped_by, measured, small_picture, stretches
 from videorestore.plan.scan import central_pixels, shrink
 from videorestore.run.workers import Crew
@@ -73,3 +75,20 @@ def test_the_middle_of_a_frame_is_that_of_all_of_its_pixels(subsampling, size):
     expected = whole[top : top + side, left : left + side]
     np.testing.assert_array_equal(central_pixels(frame, side), expected)
     np.testing.assert_array_equal(central_pixels(frame, None), whole)
+
+
+@pytest.mark.parametrize("helped", [False, True])
+def test_frames_are_looked_at_in_their_order_and_few_are_held(helped):
+    taken = []
+
+    def frames():
+        for k in range(40):
+            taken.append(k)
+            yield (k,)
+
+    with look.helped_by(lambda *_: iter(())) if helped else contextlib.nullcontext():
+        for k, seen in enumerate(look.looked_at(lambda n: n * n, frames())):
+            assert seen == k * k
+            assert len(taken) <= k + look.LOOKERS + 2
+    with pytest.raises(ZeroDivisionError), look.helped_by(lambda *_: iter(())):
+        list(look.looked_at(lambda n: 1 // n, [(1,), (0,)]))

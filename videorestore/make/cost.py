@@ -13,7 +13,7 @@ STARTING = 2.5
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 0.9, "default": 2.8, "best": 7.5}
+DENOISING = {"fast": 0.7, "default": 2.5, "best": 7.0}
 ON_CURVE = 3.0
 SEARCHING = 2.0
 """Seeking damage, for a megapixel of the picture as it is reduced for that."""
@@ -24,3 +24,5 @@ are spots."""
 
 INTERPOLATING = 0.9
 ENCODING = 0.2
+DELIVERING = 0.1
+"""What a frame takes on its way to the encoder, which works beside; for progress only."""

@@ -14,6 +14,7 @@ from fractions import Fraction
 from videorestore import pulse
 from videorestore.make.cost import (
     COPYING,
+    DELIVERING,
     DENOISING,
     ENCODING,
     INTERPOLATING,
@@ -190,13 +191,14 @@ class Restoring(Work):
         return JointEngine(motion, self.core, divergence, grain)
 
     def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
-        """Shares of the time of a piece after which damage is found, mended, and noise removed; for progress only."""
+        """Shares of the time of a piece after which it is read and damage found, mended, and noise removed; for progress only."""
         steps = self.steps
         pixels = self.shape.height * self.shape.width
         search, mend = (0.0, 0.0) if steps.masks is None else steps.masks.seconds(pixels)
+        search += COPYING * pixels / 1e6
         denoise = DENOISING[steps.quality] * pixels / 1e6 if self._noise(piece) is not None else 0.0
         fresh = sum(map(steps.makes, slots)) / max(1, len(slots))
-        total = search + mend + denoise + (COPYING + ENCODING + INTERPOLATING * fresh) * pixels / 1e6
+        total = search + mend + denoise + (DELIVERING + INTERPOLATING * fresh) * pixels / 1e6
         return search / total, (search + mend) / total, (search + mend + denoise) / total
 
     def _shot(self, piece: Piece) -> int:
@@ -222,7 +224,7 @@ class Restoring(Work):
             yield kept(frame, slot)
 
     def _read(self, source: Source, piece: Piece, model: str) -> Window:
-        steps = self.steps
+        steps, noise = self.steps, self._noise(piece)
         frames = piece.read_stop - piece.read_start
         on_disk = model in self.on_disk and (
             model == "motion" or wants_disk(source.height, source.width, frames)
@@ -233,9 +235,10 @@ class Restoring(Work):
             skip=steps.missing | steps.untouched,
             gains=steps.gains,
             room=Room(self.scratch if on_disk else None),
+            folded=model == "motion" and steps.reads_once and noise is not None,
             exact=steps.masks is not None,
         )
-        window.noise = self._noise(piece)
+        window.noise = noise
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)

@@ -1,4 +1,4 @@
-"""A stack of frames: an array in memory, or a file on disk that is cut like one.
+"""A stack of frames: an array in memory, a file on disk, or the samples of a film, all cut alike.
 
 The file is read and written, not mapped: pages of a mapped file count as memory of the process for as long as the
 system likes, and a limit that the user set must hold.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from videorestore.clip import FloatArray, Samples
+from videorestore import colour
+from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.errors import MediaWriteError
 
 
@@ -49,16 +50,8 @@ class Spool:
     def __iter__(self) -> Iterator[Samples]:
         return (self[i] for i in range(len(self)))
 
-    def _ranges(self, key: Any) -> tuple[bool, list[range]]:
-        """Ranges of frames, rows and columns, and whether the first was a single number."""
-        parts = key if isinstance(key, tuple) else (key,)
-        single = not isinstance(parts[0], slice)
-        first = slice(int(parts[0]), int(parts[0]) + 1) if single else parts[0]
-        full = (first, *parts[1:], *[slice(None)] * (3 - len(parts)))
-        return single, [range(*part.indices(size)) for part, size in zip(full, self.shape)]
-
     def __getitem__(self, key: Any) -> Samples:
-        single, (frames, rows, columns) = self._ranges(key)
+        single, (frames, rows, columns) = _ranges(key, self.shape)
         _, height, width, channels = self.shape
         out = np.empty((len(frames), len(rows), len(columns), channels), self.dtype)
         strip = np.empty((len(rows), width, channels), self.stored)
@@ -76,7 +69,7 @@ class Spool:
         return out[0] if single else out
 
     def __setitem__(self, key: Any, values: Any) -> None:
-        single, (frames, rows, columns) = self._ranges(key)
+        single, (frames, rows, columns) = _ranges(key, self.shape)
         _, height, width, channels = self.shape
         size = (len(frames), len(rows), len(columns), channels)
         given = np.asarray(values)
@@ -116,14 +109,58 @@ class Spool:
         self._file.close()
 
 
-class Patched:
-    """Frames of a spool with some of them replaced by those of another one; for reading only.
+def _ranges(key: Any, shape: tuple[int, ...]) -> tuple[bool, list[range]]:
+    """Ranges of frames, rows and columns, and whether the first was a single number."""
+    parts = key if isinstance(key, tuple) else (key,)
+    single = not isinstance(parts[0], slice)
+    first = slice(int(parts[0]), int(parts[0]) + 1) if single else parts[0]
+    full = (first, *parts[1:], *[slice(None)] * (3 - len(parts)))
+    return single, [range(*part.indices(size)) for part, size in zip(full, shape)]
+
+
+class Unfolded:
+    """Working pixels of frames with native samples, a fraction of their size, made of what is asked for; for reading only.
 
     Parameters
     ----------
-    base : Spool, Patched or None
+    frames : sequence of Frame
+    gains : mapping from frame number to (gain, offset)
+    """
+
+    ndim = 4
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, frames: Sequence[Frame], gains: Mapping[int, tuple[float, float]]) -> None:
+        self._frames = frames
+        self._gains = gains
+        first = frames[0]
+        self.shape = (len(frames), first.height, first.width, first.format.colours)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        single, (frames, rows, columns) = _ranges(key, self.shape)
+        out = np.empty((len(frames), len(rows), len(columns), self.shape[3]), np.float32)
+        box = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
+        for picture, i in zip(out, frames):
+            frame = self._frames[i]
+            picture[:] = colour.working(frame, box)
+            if frame.index in self._gains:
+                gain, offset = self._gains[frame.index]
+                picture *= np.float32(gain)
+                picture += np.float32(offset)
+        return out[0] if single else out
+
+
+class Patched:
+    """Frames of a stack with some of them replaced by those of another one; for reading only.
+
+    Parameters
+    ----------
+    base : Stack or None
         None stands for zeros.
-    patch : Spool
+    patch : FloatArray or Spool
     first : int
         Number of the first replaced frame.
     """
@@ -131,7 +168,7 @@ class Patched:
     ndim = 4
     dtype = np.dtype(np.float32)
 
-    def __init__(self, base: Spool | Patched | None, patch: Spool, first: int) -> None:
+    def __init__(self, base: Stack | None, patch: FloatArray | Spool, first: int) -> None:
         self._base = base
         self._patch = patch
         self._first = first
@@ -139,7 +176,7 @@ class Patched:
         self.shape = (count, *patch.shape[1:])
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __getitem__(self, key: Any) -> FloatArray:
         parts = key if isinstance(key, tuple) else (key,)
@@ -154,7 +191,7 @@ class Patched:
         return np.asarray(picture, np.float32)
 
 
-Stack = FloatArray | Spool | Patched
+Stack = FloatArray | Spool | Unfolded | Patched
 """Frames ``(n, height, width, channels)`` wherever they lie."""
 
 
@@ -181,11 +218,9 @@ def cut(stack: FloatArray | Spool, start: int, stop: int) -> FloatArray | Spool:
     return stack.part(start, stop) if isinstance(stack, Spool) else stack[start:stop]
 
 
-def patched(base: Stack, patch: FloatArray | Spool, first: int) -> FloatArray | Patched:
-    """A stack with frames from ``first`` on replaced; in memory it is changed itself."""
-    if isinstance(patch, Spool):
-        assert not isinstance(base, np.ndarray)
+def patched(base: Stack | None, patch: FloatArray | Spool, first: int) -> FloatArray | Patched:
+    """A stack with frames from ``first`` on replaced; an array is changed itself."""
+    if not isinstance(base, np.ndarray) or isinstance(patch, Spool):
         return Patched(base, patch, first)
-    assert isinstance(base, np.ndarray)
     base[first : first + len(patch)] = patch
     return base

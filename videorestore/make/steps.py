@@ -57,6 +57,11 @@ class Steps:
         return any(noise is not None for noise in self.noises)
 
     @property
+    def reads_once(self) -> bool:
+        """Whether the pixels of the source are read once only: noise is removed, and nothing else is done."""
+        return self.denoises and self.masks is None and not self.makes_any
+
+    @property
     def makes_any(self) -> bool:
         """Whether any frame is made anew."""
         return any(map(self.makes, self.slots))

@@ -12,8 +12,8 @@ from videorestore.clip import FloatArray
 from videorestore.make.spool import MEMORY, Room, Spool, Stack
 
 SIDE = 512
-MARGIN = 32
-RAMP = 16
+MARGIN = 24
+RAMP = 8
 """Usual side of a part, what it sees around itself, and over how many pixels to each side of their border neighbouring
 parts fade into each other."""
 

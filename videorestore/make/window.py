@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.masks import Spot
-from videorestore.make.spool import MEMORY, Patched, Room, Spool, Stack, cut, patched
+from videorestore.make.spool import MEMORY, Patched, Room, Spool, Stack, Unfolded, cut, patched
 from videorestore.make.work import Piece, Slot
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
@@ -88,11 +87,7 @@ class Window:
             for k in range(len(sd)):
                 sd[k] = np.maximum(sd[k], self.sd[first + k])
         self.pixels = patched(self.pixels, pixels, first)
-        if isinstance(sd, Spool):
-            self.sd = Patched(None, sd, first)
-        else:
-            before = np.zeros(self.pixels.shape, np.float32) if self.sd is None else self.sd
-            self.sd = patched(before, sd, first)
+        self.sd = patched(self.sd, sd, first)
 
 
 def wants_disk(height: int, width: int, frames: int) -> bool:
@@ -100,9 +95,12 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
     return 12 * height * width * frames > SPOOL_FROM
 
 
-def spool_bytes(height: int, width: int, frames: int, *, beside: bool = False) -> int:
-    """Room on disk that a piece takes while it is made: pixels, result and sd in three colours, and another result beside."""
-    return (54 if beside else 30) * height * width * frames
+def spool_bytes(height: int, width: int, frames: int, *, beside: bool = False, folded: bool = False) -> int:
+    """Room on disk that a piece takes while it is made, in three colours.
+
+    Result and sd, the pixels unless they are ``folded``, and another result with its sd ``beside``.
+    """
+    return (18 + (0 if folded else 12) + (24 if beside else 0)) * height * width * frames
 
 
 def read_window(
@@ -112,6 +110,7 @@ def read_window(
     skip: frozenset[int],
     gains: Mapping[int, tuple[float, float]] | None = None,
     room: Room = MEMORY,
+    folded: bool = False,
     exact: bool = False,
 ) -> Window:
     """Working pixels of the frames of a piece.
@@ -123,6 +122,8 @@ def read_window(
     gains : mapping from frame number to (gain, offset), optional
     room : Room
         Where they are kept.
+    folded : bool
+        They are read once, part by part: the samples are kept, in memory, and pixels made when they are asked for.
     exact : bool
         Frames on disk are float32 whatever would hold them.
     """
@@ -130,24 +131,26 @@ def read_window(
     held = HeldNatives()
     pixels: Any = None
     for frame in source.frames(piece.read_start, piece.read_stop):
-        if room == MEMORY and piece.start <= frame.index < piece.stop:
+        if folded or (room == MEMORY and piece.start <= frame.index < piece.stop):
             held[frame.index] = frame
         if frame.index in skip:
             continue
-        picture = colour.working(frame)
-        if gains is not None and frame.index in gains:
-            gain, offset = gains[frame.index]
-            picture = picture * np.float32(gain) + np.float32(offset)
+        numbers.append(frame.index)
+        if folded:
+            continue
+        picture = Unfolded([frame], gains or {})[0]
         if pixels is None:
             count = sum(i not in skip for i in range(piece.read_start, piece.read_stop))
             stored = np.float32 if gains or exact else stored_type(frame)
             pixels = room.stack((count, *picture.shape), stored)
-        pixels[len(numbers)] = picture
-        numbers.append(frame.index)
-    if pixels is None:
+        pixels[len(numbers) - 1] = picture
+    if folded and numbers:
+        pixels = Unfolded([held[i] for i in numbers], gains or {})
+    elif pixels is None:
         pixels = np.empty((0, source.height, source.width, 1), np.float32)
-    natives: Natives = held if room == MEMORY else StreamedNatives(source, piece)
-    return Window(numbers=numbers, natives=natives, pixels=cut(pixels, 0, len(numbers)), room=room)
+    natives: Natives = held if folded or room == MEMORY else StreamedNatives(source, piece)
+    window = pixels if folded else cut(pixels, 0, len(numbers))
+    return Window(numbers=numbers, natives=natives, pixels=window, room=room)
 
 
 def stored_type(frame: Frame) -> Any:

@@ -1,6 +1,8 @@
 """Compiled kernels of the posterior along motion: how well a neighbour fits, and its part in the mean.
 
-``np.divide`` stands for ``/``, which would be compiled with a test for 0 and not as a vector loop.
+``np.divide`` stands for ``/``, which would be compiled with a test for 0 and not as a vector loop. Images ``(h, w, c)`` come as
+their rows ``(h, w c)``: only then the compiler sees that the samples of a single channel lie side by side. Loops are short: with
+more than four or five arrays the compiler makes no vector loop, as each of them might lie where another one does.
 """
 
 from __future__ import annotations
@@ -13,18 +15,34 @@ from videorestore.compiled import kernel
 Floats = NDArray[np.float32]
 
 
-@kernel
+def rows(image: Floats) -> Floats:
+    """An image ``(h, w, c)`` as its rows ``(h, w c)``."""
+    return image.reshape(image.shape[0], -1)
+
+
 def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
     """``out[y, x]`` = mean over the channels of the squared difference of two images ``(h, w, c)``."""
-    h, w, c = a.shape
+    _squared_difference(rows(a), rows(b), out)
+
+
+@kernel
+def _squared_difference(a: Floats, b: Floats, out: Floats) -> None:
+    h, w = out.shape
+    c = a.shape[1] // w
     share = np.float32(1.0 / c)
     for y in range(h):
-        for x in range(w):
-            s = np.float32(0.0)
-            for q in range(c):
-                d = a[y, x, q] - b[y, x, q]
-                s += d * d
-            out[y, x] = s * share
+        own, other, target = a[y], b[y], out[y]
+        if c == 1:
+            for x in range(w):
+                d = own[x] - other[x]
+                target[x] = d * d
+        else:
+            for x in range(w):
+                s = np.float32(0.0)
+                for q in range(c):
+                    d = own[x * c + q] - other[x * c + q]
+                    s += d * d
+                target[x] = s * share
 
 
 @kernel
@@ -57,20 +75,19 @@ def settle(
     ``moved`` becomes the misfit that counts, ``rest`` is 1 or 0; all are ``(h, w)``.
     """
     h, w = moved.shape
+    one, zero = np.float32(1.0), np.float32(0.0)
     for i in range(h):
         for j in range(w):
-            if still[i, j] <= np.float32(factor) * moved[i, j] + np.float32(margin) * level[i, j]:
-                moved[i, j] = still[i, j]
-                at_x[i, j] = np.float32(j)
-                at_y[i, j] = np.float32(i)
-                rest[i, j] = np.float32(1.0)
-            else:
-                at_x[i, j] = x[i, j]
-                at_y[i, j] = y[i, j]
-                rest[i, j] = np.float32(0.0)
+            limit = np.float32(factor) * moved[i, j] + np.float32(margin) * level[i, j]
+            rest[i, j] = one if still[i, j] <= limit else zero
+        for j in range(w):
+            moved[i, j] = still[i, j] if rest[i, j] > zero else moved[i, j]
+        for j in range(w):
+            at_x[i, j] = np.float32(j) if rest[i, j] > zero else x[i, j]
+        for j in range(w):
+            at_y[i, j] = np.float32(i) if rest[i, j] > zero else y[i, j]
 
 
-@kernel
 def accumulate(
     warped: Floats,
     misfit: Floats,
@@ -89,23 +106,56 @@ def accumulate(
     ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``; all maps are ``(h, w)``.
     ``resting`` is the weight of those that ``rest``.
     """
-    h, w, c = warped.shape
+    _accumulate(
+        rows(warped), misfit, level, allowance, severity, rest, rows(total), mass, squares, resting, weight
+    )
+
+
+@kernel
+def _accumulate(
+    warped: Floats,
+    misfit: Floats,
+    level: Floats,
+    allowance: Floats,
+    severity: float,
+    rest: Floats,
+    total: Floats,
+    mass: Floats,
+    squares: Floats,
+    resting: Floats,
+    weight: Floats,
+) -> None:
+    h, w = misfit.shape
     tiny = np.float32(1e-9)
     for y in range(h):
         for x in range(w):
             v = level[y, x]
             e = max(misfit[y, x] - allowance[y, x], np.float32(0.0))
             r = np.divide(v, v + np.float32(severity) * e + tiny)
-            k = r * r
-            weight[y, x] = k
-            resting[y, x] += k * rest[y, x]
-            mass[y, x] += k
-            squares[y, x] += k * k
-            for q in range(c):
-                total[y, x, q] += k * warped[y, x, q]
+            weight[y, x] = r * r
+        for x in range(w):
+            resting[y, x] += weight[y, x] * rest[y, x]
+        for x in range(w):
+            mass[y, x] += weight[y, x]
+        for x in range(w):
+            squares[y, x] += weight[y, x] * weight[y, x]
+        _add(warped[y], weight[y], total[y])
 
 
 @kernel
+def _add(row: Floats, weight: Floats, total: Floats) -> None:
+    """Add a row ``(w c)`` with the weights ``(w)`` of its pixels."""
+    w = weight.shape[0]
+    c = row.shape[0] // w
+    if c == 1:
+        for x in range(w):
+            total[x] += weight[x] * row[x]
+    else:
+        for x in range(w):
+            for q in range(c):
+                total[x * c + q] += weight[x] * row[x * c + q]
+
+
 def accumulate_given(
     warped: Floats,
     given: Floats,
@@ -117,17 +167,33 @@ def accumulate_given(
     squares: Floats,
 ) -> None:
     """Like :func:`accumulate`, with the weight that another plane ``given`` of the picture has as its largest."""
-    h, w, c = warped.shape
+    _accumulate_given(rows(warped), given, misfit, level, severity, rows(total), mass, squares)
+
+
+@kernel
+def _accumulate_given(
+    warped: Floats,
+    given: Floats,
+    misfit: Floats,
+    level: Floats,
+    severity: float,
+    total: Floats,
+    mass: Floats,
+    squares: Floats,
+) -> None:
+    h, w = misfit.shape
     tiny = np.float32(1e-9)
+    weight = np.empty(w, np.float32)
     for y in range(h):
         for x in range(w):
             v = level[y, x]
             r = np.divide(v, v + np.float32(severity) * max(misfit[y, x], np.float32(0.0)) + tiny)
-            k = r * r * given[y, x]
-            mass[y, x] += k
-            squares[y, x] += k * k
-            for q in range(c):
-                total[y, x, q] += k * warped[y, x, q]
+            weight[x] = r * r * given[y, x]
+        for x in range(w):
+            mass[y, x] += weight[x]
+        for x in range(w):
+            squares[y, x] += weight[x] * weight[x]
+        _add(warped[y], weight, total[y])
 
 
 @kernel

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
+from videorestore.motion._kernels_denoise import rows
 
 Floats = NDArray[np.float32]
 
@@ -73,7 +74,6 @@ def lose(mass: Floats, misfit: Floats, level: Floats, severity: float, out: Floa
             out[y, x] = np.divide(m, np.float32(1.0) + np.divide(m * q, level[y, x] + np.float32(1e-6)))
 
 
-@kernel
 def light_sums(
     mean: Floats, wanted: Floats, hold: Floats, noise: Floats, common: Floats, cell: int, out: Floats
 ) -> None:
@@ -82,25 +82,56 @@ def light_sums(
     Of each channel of two pictures ``(h, w, c)``: both, their product less what noise has in common, the first's square less
     its ``noise``; and of ``hold``. Maps are ``(h, w)``; cells at the border have fewer pixels.
     """
-    h, w, c = mean.shape
-    for i in range(out.shape[0]):
-        out[i] = 0
-        bottom = min((i + 1) * cell, h)
-        for y in range(i * cell, bottom):
-            for x in range(w):
-                sums = out[i, x // cell]
-                for q in range(c):
-                    a, b = mean[y, x, q], wanted[y, x, q]
-                    sums[q] += a
-                    sums[c + q] += b
-                    sums[2 * c + q] += a * b - common[y, x]
-                    sums[3 * c + q] += a * a - noise[y, x]
-                sums[4 * c] += hold[y, x]
-        for j in range(out.shape[1]):
-            out[i, j] /= np.float32((bottom - i * cell) * (min((j + 1) * cell, w) - j * cell))
+    _light_sums(rows(mean), rows(wanted), hold, noise, common, cell, out)
 
 
 @kernel
+def _light_sums(
+    mean: Floats, wanted: Floats, hold: Floats, noise: Floats, common: Floats, cell: int, out: Floats
+) -> None:
+    h, w = hold.shape
+    c = mean.shape[1] // w
+    sums, maps = np.empty((4, w * c), np.float32), np.empty((3, w), np.float32)
+    one, other, product, square = sums[0], sums[1], sums[2], sums[3]
+    shared, own, kept = maps[0], maps[1], maps[2]
+    for i in range(out.shape[0]):
+        top, bottom = i * cell, min((i + 1) * cell, h)
+        # Down the columns first, in vector loops.
+        for k in range(w * c):
+            one[k] = other[k] = product[k] = square[k] = np.float32(0.0)
+        for x in range(w):
+            shared[x] = own[x] = kept[x] = np.float32(0.0)
+        for y in range(top, bottom):
+            a, b = mean[y], wanted[y]
+            for k in range(w * c):
+                one[k] += a[k]
+            for k in range(w * c):
+                square[k] += a[k] * a[k]
+            for k in range(w * c):
+                other[k] += b[k]
+            for k in range(w * c):
+                product[k] += a[k] * b[k]
+            for x in range(w):
+                shared[x] += common[y, x]
+            for x in range(w):
+                own[x] += noise[y, x]
+            for x in range(w):
+                kept[x] += hold[y, x]
+        for j in range(out.shape[1]):
+            left, right = j * cell, min((j + 1) * cell, w)
+            share = np.float32(1.0 / ((bottom - top) * (right - left)))
+            for k in range(4 * c + 1):
+                out[i, j, k] = np.float32(0.0)
+            for x in range(left, right):
+                for q in range(c):
+                    k = x * c + q
+                    out[i, j, q] += one[k] * share
+                    out[i, j, c + q] += other[k] * share
+                    out[i, j, 2 * c + q] += (product[k] - shared[x]) * share
+                    out[i, j, 3 * c + q] += (square[k] - own[x]) * share
+                out[i, j, 4 * c] += kept[x] * share
+
+
 def relight(
     mean: Floats, wanted: Floats, lines: Floats, cell: int, lit: Floats, difference: Floats, square: Floats
 ) -> None:
@@ -108,33 +139,51 @@ def relight(
 
     ``lines`` (rows, columns, 2 c) has the slopes and offsets of the middles of cells; in between they are linear.
     """
-    h, w, c = mean.shape
-    rows, columns = lines.shape[:2]
+    _relight(rows(mean), rows(wanted), lines, cell, rows(lit), rows(difference), square)
+
+
+@kernel
+def _relight(
+    mean: Floats, wanted: Floats, lines: Floats, cell: int, lit: Floats, difference: Floats, square: Floats
+) -> None:
+    h, w = square.shape
+    c = mean.shape[1] // w
+    count, columns = lines.shape[:2]
     share, one, zero = np.float32(1.0 / c), np.float32(1.0), np.float32(0.0)
-    row = np.empty((columns, 2 * c), np.float32)
+    slopes, offsets = np.empty((count, w * c), np.float32), np.empty((count, w * c), np.float32)
+    for x in range(w):
+        at = (np.float32(x) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
+        j = min(max(int(at), 0), max(columns - 2, 0))
+        right = min(max(at - np.float32(j), zero), one)
+        far = min(j + 1, columns - 1)
+        for i in range(count):
+            for q in range(c):
+                slopes[i, x * c + q] = (one - right) * lines[i, j, q] + right * lines[i, far, q]
+                offsets[i, x * c + q] = (one - right) * lines[i, j, c + q] + right * lines[i, far, c + q]
+    slope, offset = np.empty(w * c, np.float32), np.empty(w * c, np.float32)
     for y in range(h):
         at = (np.float32(y) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
-        i = min(max(int(np.floor(at)), 0), max(rows - 2, 0))
+        i = min(max(int(at), 0), max(count - 2, 0))
         down = min(max(at - np.float32(i), zero), one)
-        below = min(i + 1, rows - 1)
-        for j in range(columns):
-            for q in range(2 * c):
-                row[j, q] = (one - down) * lines[i, j, q] + down * lines[below, j, q]
-        for x in range(w):
-            at = (np.float32(x) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
-            j = min(max(int(np.floor(at)), 0), max(columns - 2, 0))
-            right = min(max(at - np.float32(j), zero), one)
-            near, far = row[j], row[min(j + 1, columns - 1)]
-            s = zero
-            for q in range(c):
-                slope = (one - right) * near[q] + right * far[q]
-                offset = (one - right) * near[c + q] + right * far[c + q]
-                value = offset + slope * mean[y, x, q]
-                d = value - wanted[y, x, q]
-                lit[y, x, q] = value
-                difference[y, x, q] = d
-                s += d * d
-            square[y, x] = s * share
+        below = min(i + 1, count - 1)
+        for x in range(w * c):
+            slope[x] = (one - down) * slopes[i, x] + down * slopes[below, x]
+        for x in range(w * c):
+            offset[x] = (one - down) * offsets[i, x] + down * offsets[below, x]
+        own, other, new, apart, total = mean[y], wanted[y], lit[y], difference[y], square[y]
+        for x in range(w * c):
+            new[x] = offset[x] + slope[x] * own[x]
+        for x in range(w * c):
+            apart[x] = new[x] - other[x]
+        if c == 1:
+            for x in range(w):
+                total[x] = apart[x] * apart[x]
+        else:
+            for x in range(w):
+                s = zero
+                for q in range(c):
+                    s += apart[x * c + q] * apart[x * c + q]
+                total[x] = s * share
 
 
 @kernel

@@ -50,6 +50,8 @@ Quality = Literal["fast", "default", "best"]
 _TEMPORAL_SHARE = 0.4
 _FLOW_SHARE = 0.2
 """Shares of the time: what comes before the groups of patches, and of each of the two the motion. For progress only."""
+_ALONG_SHARE = 0.75
+"""Without patches: what comes before places that rest are joined, and the rest is shrunk."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
 
@@ -172,7 +174,7 @@ def _denoise(
     own = variance[start:stop]
     halo = preset.passes * preset.groups.reach
     low, high = max(0, start - halo), min(n, stop + halo)
-    temporal = _TEMPORAL_SHARE if preset.passes else 1.0
+    temporal = _TEMPORAL_SHARE if preset.passes else _ALONG_SHARE
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise.codec, bool(noise.chroma))
     parts = with_rest(parts, interleaved(planes[low:high]), plane_mean(variance[low:high]), preset.temporal)

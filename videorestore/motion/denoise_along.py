@@ -173,5 +173,8 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
 
 def remap(image: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:
     """The image ``(h, w, c)`` read at the places ``x``, ``y``; beyond the border the nearest pixel."""
-    warped = cv2.remap(image, x, y, method, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(warped, dtype=np.float32).reshape(*x.shape, *image.shape[2:])
+    # OpenCV reads two planes in less time than two channels, and places between pixels more exactly.
+    channels = cv2.split(image) if image.shape[2] == 2 else (image,)
+    warped = [cv2.remap(p, x, y, method, borderMode=cv2.BORDER_REPLICATE) for p in channels]
+    both = cv2.merge(warped) if len(warped) > 1 else warped[0]
+    return np.asarray(both, dtype=np.float32).reshape(*x.shape, *image.shape[2:])

@@ -96,7 +96,9 @@ def assemble(
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
         likely_bytes=max(layouts[model].piece_bytes(frames, clean=clean) for model, frames in cost),
         piece_disk=max(
-            spool_bytes(*size, frames, beside=model == "mixed") if layouts[model].on_disk else 0
+            spool_bytes(*size, frames, beside=model == "mixed", folded=model == "motion" and steps.reads_once)
+            if layouts[model].on_disk
+            else 0
             for model, frames in cost
         ),
         side=layouts["motion"].side,
@@ -135,6 +137,7 @@ def _layouts(
         halo=halo,
         quality=options.quality,
         denoising=steps.denoises,
+        coded=all(noise is None or noise.codec for noise in steps.noises),
         mending=steps.masks is not None,
         making=steps.makes_any,
     )

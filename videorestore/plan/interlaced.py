@@ -25,7 +25,7 @@ from videorestore.plan.assemble import (
     span_of,
 )
 from videorestore.plan.choose import Choice
-from videorestore.plan.layout import BASE, ENCODER, ENCODER_PIXEL
+from videorestore.plan.layout import least_bytes
 from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import retimed, steady_rate
@@ -131,7 +131,7 @@ def _film(found: Scan, verdict: Verdict, shot: Shot, rate: Fraction | None) -> l
 def _pieces(shots: tuple[Shot, ...], budget: int, height: int, width: int) -> tuple[tuple[Piece, ...], int]:
     """Pieces, and the bytes that one of them takes."""
     pixels = height * width
-    fixed = BASE + ENCODER + (ENCODER_PIXEL + AT_HAND) * pixels
+    fixed = least_bytes(height, width) + AT_HAND * pixels
     core = int(max(4, min(CORE, (budget - fixed) // (HELD * pixels) - 2 * HALO)))
     pieces = cut_pieces(shots, core=core, halo=HALO)
     return pieces, fixed + HELD * pixels * max(p.read_stop - p.read_start for p in pieces)

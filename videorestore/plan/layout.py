@@ -18,14 +18,20 @@ BASE = 300 << 20
 """A process with all libraries and compiled kernels."""
 
 ENCODER = 40 << 20
-ENCODER_PIXEL = 290
-"""An encoder process, and what it holds for each pixel of a frame: some fifty frames that it looks ahead."""
+ENCODER_PIXEL, ENCODER_FRAME = 50, 6
+AHEAD = 40
+"""An encoder process; what it holds for each pixel, and for each pixel of the frames that it looks ahead, at most so many."""
 
-HELD = 48
-"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples."""
+HELD, FOLDED = 48, 4
+"""For each pixel of each frame of a piece in memory: pixels, result, sd, native samples; and of native samples alone."""
+
+RESULT = 24
+"""Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd."""
 
 DENOISING = {"fast": 215, "default": 235, "best": 260}
-"""For each pixel of each frame of the part of the picture that is being denoised along motion."""
+DENOISING_CODED = {"fast": 150, "default": 185, "best": 210}
+"""For each pixel of each frame of the part of the picture that is being denoised along motion; and where a codec kept the chroma
+at half the resolution, at which it is denoised."""
 
 MENDING = 75
 MENDING_PART = 120
@@ -59,8 +65,8 @@ ENOUGH = 24
 SIDES = (768, 640, SIDE, 384, 320, 256)
 """Sides of parts that are weighed against the length of pieces: both overlap, and both take memory."""
 
-DISK = 1.05
-"""Cost of frames on disk, as a factor on the work."""
+DISK = 1.1
+"""Cost of frames on disk, as a factor on the work (`fast` at 1080p)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +109,7 @@ class Layout:
 
 def least_bytes(height: int, width: int) -> int:
     """Memory without which no piece of frames of this size is made: the libraries, and an encoder."""
-    return BASE + ENCODER + ENCODER_PIXEL * height * width
+    return BASE + ENCODER + (ENCODER_PIXEL + AHEAD * ENCODER_FRAME) * height * width
 
 
 def part_pixels(height: int, width: int, side: int) -> int:
@@ -122,6 +128,7 @@ def motion_layout(
     budget: int,
     quality: Quality,
     denoising: bool,
+    coded: bool = False,
     mending: bool = False,
     making: bool = False,
 ) -> Layout:
@@ -135,6 +142,8 @@ def motion_layout(
         Bytes for one process and its encoder.
     denoising : bool
         Noise is removed.
+    coded : bool
+        All of it went through a codec.
     mending : bool
         Pixels are mended.
     making : bool
@@ -147,16 +156,19 @@ def motion_layout(
         for on_disk in (False, True):
             sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
             besides = max(MAKING * pixels if making else 0, sought)
-            fixed = least_bytes(height, width) + besides
+            fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
             part = part_pixels(height, width, side)
-            work = DENOISING[quality] * part if denoising else 0
+            work = (DENOISING_CODED if coded else DENOISING)[quality] * part if denoising else 0
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+            if denoising and not mending and not making:
+                held = FOLDED if on_disk else FOLDED + RESULT
             anyway = work + held * pixels
             if on_disk:
                 anyway = max(work, 12 * looked_at if mending else 0) + held * pixels
                 mended = max(work, MENDING_PART * part) + held * pixels
             else:
                 mended = anyway + SCENE * tile_pixels(height, width)
+            anyway, mended = (value + ENCODER_FRAME * pixels for value in (anyway, mended))
             per_frame = max(anyway, mended) if mending else anyway
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
             layout = Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame)
@@ -203,7 +215,7 @@ def curve_layout(
 
 def copying_layout(frame_bytes: int, pixels: int, *, budget: int) -> Layout:
     """Pieces whose frames are held with their native samples and written in another order."""
-    fixed = BASE + ENCODER + ENCODER_PIXEL * pixels
+    fixed = least_bytes(1, pixels)
     core = _core(budget - fixed, frame_bytes, 0, COPYING_CORE, least=1)
     return Layout(core=core, side=SIDE, on_disk=False, fixed=fixed, per_frame=frame_bytes)
 

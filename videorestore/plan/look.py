@@ -6,7 +6,9 @@ Stretches have a fixed length, so that what is measured does not depend on who m
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Samples
+from videorestore.compiled import thread_count
 from videorestore.detect.measures import LAGS, Measures, measure
 from videorestore.spatial.noise import LUMA
 
@@ -51,6 +54,26 @@ def helped_by(spread: Spread) -> Iterator[None]:
 def shared_out(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
     """``function(*one)`` for each of the arguments, in their order, by whoever helps at present."""
     return _HELP.get()(function, arguments)
+
+
+LOOKERS = 8
+"""Threads that look at whole frames beside the one that decodes, where others help: decoding itself has about as many."""
+
+
+def looked_at(look: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """``look(*one)`` for each of the arguments, in their order, by threads of this process a few ahead."""
+    threads = thread_count() if _HELP.get() is one_by_one else LOOKERS
+    if threads < 2:
+        yield from one_by_one(look, arguments)
+        return
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="look") as pool:
+        for one in arguments:
+            waiting.append(pool.submit(look, *one))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def small_picture(frame: Frame, side: int) -> FloatArray:

@@ -22,14 +22,11 @@ from videorestore.errors import InputError, MediaReadError
 from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
-from videorestore.plan.look import THUMBNAIL, brightness, measured, small_picture
+from videorestore.plan.look import THUMBNAIL, brightness, looked_at, measured, small_picture
 from videorestore.plan.noise import measure_noises, usual_noise
 from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
 from videorestore.spatial.noise import Noise
-
-CHROMA = 8
-"""Pixels around the middle of a frame that are read for its chroma: two samples of 4:1:1, and of both fields of 4:2:0."""
 
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
@@ -243,21 +240,32 @@ def _look(
     """
     combs: list[NDArray[np.float64]] = []
 
-    def pictures() -> Iterator[FloatArray]:
-        last: FloatArray | None = None
+    def lumas() -> Iterator[tuple[Frame, FloatArray | None, FloatArray | None]]:
         before: FloatArray | None = None
         for k, frame in enumerate(frames):
             progress("looking for cuts and bad frames", k, total)
             good = frame.status == "good" and frame.index not in without
             luma = narrow_luma(frame) if good else None
-            if k:
-                combs.append(NOTHING if luma is None or before is None else direction(before, luma))
+            yield frame, before, luma
             before = luma
-            if last is None or good:
-                last = brightness(small_picture(frame, THUMBNAIL))
+
+    def pictures() -> Iterator[FloatArray]:
+        last: FloatArray | None = None
+        for k, (comb, picture, good) in enumerate(looked_at(_seen, lumas())):
+            if k:
+                combs.append(comb)
+            last = picture if last is None or good else last
             yield last
 
     return measured(pictures()), np.array(combs).reshape(-1, SEEN)
+
+
+def _seen(
+    frame: Frame, before: FloatArray | None, luma: FloatArray | None
+) -> tuple[NDArray[np.float64], FloatArray, bool]:
+    """Which way two frames comb, a small picture of the second, and whether it is good: then it has a luma."""
+    comb = NOTHING if luma is None or before is None else direction(before, luma)
+    return comb, brightness(small_picture(frame, THUMBNAIL)), luma is not None
 
 
 def _without_pulldown(found: Survey, fields: Fields) -> Survey:
@@ -313,25 +321,9 @@ def central_pixels(frame: Frame, side: int | None) -> FloatArray:
     """Working pixels of the middle of a frame, at most ``side`` high and wide; what is farther out is not computed."""
     if side is None or max(frame.height, frame.width) <= side:
         return colour.working(frame)
-    rows, columns = (_middle(length, side) for length in (frame.height, frame.width))
-    shifts = [(0, 0), frame.format.subsampling, frame.format.subsampling, (0, 0)]
-    planes = tuple(
-        plane[_samples(rows[0], down), _samples(columns[0], across)]
-        for plane, (across, down) in zip(frame.planes, shifts)
-    )
-    return colour.working(replace(frame, planes=planes))[rows[1], columns[1]].copy()
-
-
-def _middle(length: int, side: int) -> tuple[slice, slice]:
-    """What to read of an axis, and where in it the middle lies: with some chroma samples around, from where one begins."""
-    low = max(0, (length - side) // 2)
-    start = max(0, low - CHROMA) // CHROMA * CHROMA
-    return slice(start, min(length, low + side + CHROMA)), slice(low - start, low - start + side)
-
-
-def _samples(pixels: slice, shift: int) -> slice:
-    """Samples of a plane that has one for every ``1 << shift`` pixels."""
-    return slice(pixels.start >> shift, -(-pixels.stop >> shift))
+    lows = [max(0, (length - side) // 2) for length in (frame.height, frame.width)]
+    rows, columns = (slice(a, min(n, a + side)) for a, n in zip(lows, (frame.height, frame.width)))
+    return colour.working(frame, (rows, columns)).copy()
 
 
 def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:

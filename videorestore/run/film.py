@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +22,6 @@ from videorestore.plan.look import helped_by
 from videorestore.request import Common
 from videorestore.request.common import Mending
 from videorestore.run import cluster, memory, piecework, workers
-from videorestore.run.ahead import compiled_ahead
 from videorestore.run.coded import copied_groups, name_recoded, sink_like, unchanged
 from videorestore.run.identity import describe, input_prints
 from videorestore.run.maskmaps import check_masks, join_masks
@@ -184,16 +184,15 @@ def _planned(
         if folder.planned():
             return folder.load_plan()
         folder.clear()
-    denoiser = job.verb in DENOISING
+    quality = options.quality if job.verb in DENOISING else None
     try:
         with (
-            compiled_ahead(denoiser and options.jobs != 1 and not tight(options)),
             workers.Crew(early(opened, options), not tight(options)) as crew,
             workers.threads(1 if crew.others else 0),
-            helped_by(crew.in_order),
+            helped_by(crew.in_order) if crew.others else contextlib.nullcontext(),
         ):
             if options.cluster is None:
-                crew.warm(denoiser=denoiser)
+                crew.warm(quality)
             work = job.plan(opened, options, share(options), job.progress)
         check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
         jobs = processes(work, options, len(work.pieces))
@@ -342,7 +341,9 @@ def _make_these(
     if options.cluster is not None:
         stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
-        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in todo], here)
+        # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
+        longest = sorted(todo, key=lambda k: -counts[k])
+        stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
     tally = Tally(work.verb, counts, todo, folder, progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:

@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -80,9 +81,8 @@ class Watch:
         Largest sum of resident memory so far, in bytes.
     """
 
-    def __init__(self, interval: float = 0.1) -> None:
+    def __init__(self) -> None:
         self.peak = 0
-        self._interval = interval
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -97,9 +97,11 @@ class Watch:
         _watches.remove(self)
 
     def _look(self) -> None:
+        started = time.monotonic()
         while True:
             self.peak = max(self.peak, family_bytes(os.getpid()))
-            if self._done.wait(self._interval):
+            # Every look costs some milliseconds: long runs change slowly.
+            if self._done.wait(min(1.0, max(0.1, (time.monotonic() - started) / 100))):
                 return
 
 

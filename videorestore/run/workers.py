@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from videorestore.errors import VideoRestoreError
+from videorestore.request import Quality
 from videorestore.run.memory import hold_freed
 from videorestore.run.store import TRIES
 from videorestore.run.task_queue import Task, TaskQueue
@@ -182,13 +183,16 @@ class Crew:
 
         return TaskQueue(here or function, elsewhere, self.others)
 
-    def warm(self, *, denoiser: bool) -> None:
-        """Let them start and load their libraries, the denoiser if wanted, while the work is still being planned."""
+    def warm(self, quality: Quality | None) -> None:
+        """Let them start and load their libraries, and the denoiser of a quality, while the work is still being planned.
+
+        On a new machine they compile it meanwhile: what one compiles, all others wait for.
+        """
         if self.others:
             executor = self._executor()
             with _deaf():
                 for _ in range(self.others):
-                    executor.submit(_in_crew, self._hold, _load, denoiser)
+                    executor.submit(_in_crew, self._hold, _load, quality)
 
     def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
@@ -249,10 +253,16 @@ class Crew:
                     ) from error
 
 
-def _load(denoiser: bool) -> None:
-    """Load what pieces are made with, and the denoiser with its compiled kernels."""
+def _load(quality: Quality | None) -> None:
+    """Load what pieces are made with; a few grains of noise are denoised, so that all compiled code is at hand."""
     from videorestore.run import piecework  # noqa: F401
-    from videorestore.run.ahead import denoise_grains
 
-    if denoiser:
-        denoise_grains("fast")
+    if quality is None:
+        return
+    import numpy as np
+
+    from videorestore.motion.denoise import denoise
+    from videorestore.spatial.noise import Noise
+
+    grain = np.random.default_rng(0).normal(128, 10, (3, 48, 48, 3)).astype(np.float32)
+    denoise(grain, Noise(sd=10.0), quality=quality)

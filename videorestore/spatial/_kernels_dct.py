@@ -280,44 +280,39 @@ def shrink_planes(
         bottom = min(top + BAND, h)
         strips = (bottom - top - first - 1) // step + 1
         height = (strips - 1) * step + BLOCK
-        own_rows = np.empty((height, width), np.float32)
-        guide_rows = np.empty((height if wiener else 1, width), np.float32)
-        levels = np.empty((height, width), np.float32)
-        _sorted(noisy[channel], top + first, first, step, m, own_rows)
-        _sorted(variance[channel], top + first, first, step, m, levels)
-        if wiener:
-            _sorted(pilot[channel], top + first, first, step, m, guide_rows)
+        # What is done to several arrays stands in a loop over them: each call is compiled where it stands.
+        rows = np.empty((3, height, width), np.float32)
+        for k in range(3 if wiener else 2):
+            source = noisy if k == 0 else variance if k == 1 else pilot
+            _sorted(source[channel], top + first, first, step, m, rows[k])
         strip = np.empty((BLOCK, width), np.float32)
         down = np.empty((BLOCK, width), np.float32)
         columns = np.empty((BLOCK, n), np.float32)
-        own = np.empty((64, n), np.float32)
-        guide = np.empty((64, n), np.float32)
+        coefficients = np.empty((2, 64, n), np.float32)
         level = np.empty(n, np.float32)
-        weight = np.empty(n, np.float32)
-        spread = np.empty(n, np.float32)
+        weights = np.empty((2, n), np.float32)
+        weight, spread = weights[0], weights[1]
         work = np.empty((3, n), np.float32)
         line = np.empty(width, np.float32)
         total = np.zeros((bottom - top, width), np.float32)
-        masses = np.zeros((bottom - top, width), np.float32)
-        seconds = np.zeros((bottom - top, width), np.float32)
+        sums = np.zeros((2, bottom - top, width), np.float32)
+        masses, seconds = sums[0], sums[1]
         for s in range(strips):
             y = s * step
-            _levels(levels[y : y + BLOCK], step, m, n, line, level)
-            forward(own_rows[y : y + BLOCK], down, width)
-            _blocks(down, step, m, n, columns, own)
-            if wiener:
-                forward(guide_rows[y : y + BLOCK], down, width)
-                _blocks(down, step, m, n, columns, guide)
+            _levels(rows[1, y : y + BLOCK], step, m, n, line, level)
+            for k in range(2 if wiener else 1):
+                forward(rows[2 * k, y : y + BLOCK], down, width)
+                _blocks(down, step, m, n, columns, coefficients[k])
+            own, guide = coefficients[0], coefficients[1]
             _gains(own, guide, level, shape, threshold, wiener, n, weight, spread, work[0], work[1], work[2])
             _overlap(own, weight, window, step, m, n, columns, strip)
             backward(strip, down, width)
             _add(down, window, y + first, total)
-            _spread_out(weight, window, step, m, n, line)
-            _add_same(line, window, y + first, masses)
             for l in range(n):
                 spread[l] *= weight[l]
-            _spread_out(spread, window, step, m, n, line)
-            _add_same(line, window, y + first, seconds)
+            for k in range(2):
+                _spread_out(weights[k], window, step, m, n, line)
+                _add_same(line, window, y + first, sums[k])
         for i in range(bottom - top):
             for x in range(width):
                 masses[i, x] = np.divide(np.float32(1.0), max(masses[i, x], np.float32(1e-30)))

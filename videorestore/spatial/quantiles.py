@@ -15,8 +15,11 @@ _BISECTIONS = 100
 
 
 def normal_cdf(z: Doubles) -> Doubles:
-    """Probability that a standard normal variable is below each of ``z`` (n,)."""
-    return np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in z.tolist()])
+    """Probability that a standard normal variable is below each of ``z``, of any shape."""
+    return 0.5 * np.asarray(_ERFC(-z / math.sqrt(2.0)), np.float64)
+
+
+_ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
 @lru_cache(maxsize=64)
