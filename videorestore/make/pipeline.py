@@ -235,7 +235,8 @@ class Restoring(Work):
             room=Room(self.scratch if on_disk else None),
             exact=steps.masks is not None,
         )
-        window.noise = self._noise(piece)
+        noise = self._noise(piece)
+        window.noise = None if noise is None else noise.of_frames(window.numbers)
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)
