@@ -73,11 +73,23 @@ def test_the_mass_at_rest_is_the_number_of_frames() -> None:
     clip = np.full((n, h, w, 1), 100, np.float32)
     one = np.ones((h, w), np.float32)
     parts = [Along(mean=clip[t], left=one / 3, trust=one, own=one / 3) for t in range(n)]
-    joined = with_rest(parts, clip, np.full((n, h, w), 9, np.float32), 1)
+    joined = with_rest(parts, clip, np.full((n, h, w), 9, np.float32), np.ones(n, np.float32), 1)
     # Three frames are in each mean along motion; the other nine are before and behind.
     np.testing.assert_allclose(1 / joined[6].left, n, rtol=1e-4)
     np.testing.assert_allclose(joined[6].mean, 100, rtol=1e-5)
-    assert with_rest(parts[:2], clip[:2], np.ones((2, h, w), np.float32), 1) == parts[:2]
+    ones = np.ones((2, h, w), np.float32)
+    assert with_rest(parts[:2], clip[:2], ones, ones[:, 0, 0], 1) == parts[:2]
+
+
+def test_frames_with_less_noise_have_more_mass() -> None:
+    n, h, w = 12, 24, 24
+    clip = np.full((n, h, w, 1), 100, np.float32)
+    growth = np.where(np.arange(n) < 6, 1, 4).astype(np.float32)
+    one = np.ones((h, w), np.float32)
+    parts = [Along(mean=clip[t], left=one / 3, trust=one, own=one / 3) for t in range(n)]
+    joined = with_rest(parts, clip, 9 * growth[:, None, None] * one, growth, 1)
+    # In units of the frame's own noise: its three, four noisier ones behind, and five of a quarter of its variance.
+    np.testing.assert_allclose(1 / joined[6].left, 3 + 4 + 4 * 5, rtol=1e-3)
 
 
 @pytest.mark.kernel

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.verbs.test_verbs import drifting
-from videorestore.plan.noise import measure_noises, usual_noise
+from videorestore.plan.drift import with_drift
+from videorestore.plan.noise import measure_noises, noise_facts, usual_noise
 from videorestore.spatial.noise import Noise
 
 
@@ -73,3 +74,34 @@ def test_what_leaves_black_quite_black_is_no_strong_noise():
         np.clip(0 * clip + rng.normal(0, 30, clip.shape), 0, 255).astype(np.float32), ((0, 10),)
     )
     assert found.sd > 15
+
+
+def test_noise_that_drifts_within_a_shot_has_a_course_and_steady_noise_has_none():
+    n = 60
+    truth = noisy(n, 0.0)
+    rising = np.linspace(4, 20, n)
+    drift = truth + rising[:, None, None, None] * np.random.default_rng(2).normal(0, 1, truth.shape)
+    (found,) = measured(np.clip(np.rint(drift), 0, 255).astype(np.float32), ((0, n),))
+    told = [found.at(k).sd for k in range(n)]
+    np.testing.assert_allclose(told[5:-5], rising[5:-5], rtol=0.15)
+    assert noise_facts([found], [(0, n)])["noise"][0]["course"][0][1] == pytest.approx(told[0], abs=1e-3)
+    assert not measured(noisy(n, 12.0), ((0, n),))[0].course
+    assert not measured(noisy(n, 0.0), ((0, n),))[0].course
+
+
+def test_noise_that_begins_in_a_shot_is_sought_down_to_where_it_begins():
+    asked = []
+
+    def measure(stretches):
+        asked.extend(stretches)
+        return [Noise(sd=20.0, low=19.0, high=21.0) if s[0] >= 200 else Noise(sd=0.0) for s in stretches]
+
+    found = with_drift(Noise(sd=20.0, low=19.0, high=21.0), (0, 500), frozenset({40, 41}), measure)
+    assert found.at(180).sd < 1 and found.at(220).sd == pytest.approx(20.0, rel=0.05)
+    assert len(asked) < 12
+
+
+def test_what_differs_by_chance_does_not_drift():
+    steady, other = Noise(sd=20.0, low=19.0, high=21.0), Noise(sd=21.0, low=20.0, high=22.0)
+    assert with_drift(steady, (0, 500), frozenset(), lambda stretches: [other for _ in stretches]) is steady
+    assert with_drift(steady, (0, 40), frozenset(), lambda stretches: 1 / 0) is steady

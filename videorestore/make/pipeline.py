@@ -238,7 +238,7 @@ class Restoring(Work):
             folded=model == "motion" and steps.reads_once and noise is not None,
             exact=steps.masks is not None,
         )
-        window.noise = noise
+        window.noise = None if noise is None else noise.of_frames(window.numbers)
         if steps.masks is not None and window.numbers:
             found = steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)

@@ -124,7 +124,10 @@ def denoise(
     mean, sd : ndarray, float32, shape (stop - start, h, w, c)
     """
     mean, sd = stored_mean(frames, noise, quality=quality, strength=strength, start=start, stop=stop)
-    return noise.to_remove().unclip(mean) if strength > 0 else mean, sd
+    if strength > 0 and noise.clipped:
+        for k, picture in enumerate(mean, start):
+            picture[...] = noise.at(k).to_remove().unclip(picture)
+    return mean, sd
 
 
 def stored_mean(
@@ -158,6 +161,7 @@ def stored_mean(
     if assumed.sd <= 0 or start == stop:
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
+    assumed = assumed.of_frames(range(first, last))
     mean, sd = _denoise(clip[first:last], assumed, preset, start - first, stop - first)
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
@@ -176,8 +180,9 @@ def _denoise(
     low, high = max(0, start - halo), min(n, stop + halo)
     temporal = _TEMPORAL_SHARE if preset.passes else _ALONG_SHARE
     with pulse.part(0.0, temporal):
-        parts = _temporal(layout, preset, low, high, noise.codec, bool(noise.chroma))
-    parts = with_rest(parts, interleaved(planes[low:high]), plane_mean(variance[low:high]), preset.temporal)
+        parts = _temporal(layout, preset, low, high, noise)
+    noisy, level = interleaved(planes[low:high]), plane_mean(variance[low:high])
+    parts = with_rest(parts, noisy, level, layout.growth[low:high], preset.temporal)
     done = [_shrunk(p, v, preset.step, layout.shape) for p, v in zip(parts, variance[low:high])]
     guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
     result, remaining = guide, left
@@ -227,7 +232,7 @@ def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
     return flows[: n - 1], flows[n - 1 :]
 
 
-def _temporal(layout: Layout, preset: _Preset, low: int, high: int, coded: bool, smooth: bool) -> list[Along]:
+def _temporal(layout: Layout, preset: _Preset, low: int, high: int, noise: Noise) -> list[Along]:
     """The posteriors along motion of the frames ``low`` to ``high``."""
     pilots = [shrink_in_planes(a, v, shape=layout.shape) for a, v in zip(layout.planes, layout.variance)]
     pilot = np.stack([p[0] for p in pilots])
@@ -241,11 +246,12 @@ def _temporal(layout: Layout, preset: _Preset, low: int, high: int, coded: bool,
         doubt=np.stack([plane_mean(p[1]) for p in pilots]),
         forward=forward,
         backward=backward,
-        coded=coded,
+        growth=layout.growth,
+        coded=noise.codec,
         chroma=None if chroma is None else interleaved(chroma),
         chroma_level=None if variance is None else plane_mean(variance),
         chroma_allowance=_CHANCE * 2 * share_in_mean(layout.chroma_shape, CHROMA_BOX)
-        if smooth
+        if noise.chroma
         else CHROMA_ALLOWANCE,
     )
     with pulse.part(0.1 + _FLOW_SHARE, 1.0):

@@ -43,6 +43,7 @@ class Pictures:
 
     ``doubt`` is the variance of the pilots. ``chroma`` (n, h / 2, w / 2, 2) follows the motion of the others, its
     noise has the variances ``chroma_level`` (n, h / 2, w / 2), of which means over a box differ by ``chroma_allowance``.
+    ``growth`` (n,) is the variance of every frame over the usual one.
     """
 
     noisy: FloatArray
@@ -51,6 +52,7 @@ class Pictures:
     doubt: FloatArray
     forward: Flows
     backward: Flows
+    growth: FloatArray
     coded: bool
     chroma: FloatArray | None = None
     chroma_level: FloatArray | None = None
@@ -143,6 +145,10 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
             # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
             settle(moved, still, level, _REST_FACTOR, _REST_MARGIN, x, y, at_x, at_y, rest)
             warped = remap(noisy[s], at_x, at_y, cv2.INTER_CUBIC)
+            if pictures.growth[s] > pictures.growth[t]:
+                # A noisier neighbour counts by its variance: the misfit that makes its weight the ratio of the two.
+                ratio = np.sqrt(pictures.growth[s] / pictures.growth[t])
+                moved += (ratio - 1) / np.float32(severity) * level
             accumulate(warped, moved, level, allowance, severity, rest, total, mass, squares, resting, weight)
             if chroma is not None:
                 chroma.add(s, at_x, at_y, weight)

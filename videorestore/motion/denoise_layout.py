@@ -32,7 +32,8 @@ class Layout:
     """A clip as planes ``(n, c, h, w)`` with the variances of their noise, and where in them its pixels lie.
 
     ``chroma`` (n, 2, h / 2, w / 2) is apart where the file keeps it at half the resolution, or its noise is smooth; then
-    c = 1. ``shape`` and ``chroma_shape`` (64,) are the variances of the noise by frequency, over their means.
+    c = 1. ``shape`` and ``chroma_shape`` (64,) are the variances of the noise by frequency, over their means; ``growth`` (n,)
+    is the variance of every frame's noise over the usual one.
     """
 
     planes: FloatArray
@@ -42,6 +43,7 @@ class Layout:
     columns: slice
     shape: FloatArray
     chroma_shape: FloatArray
+    growth: FloatArray
     chroma: FloatArray | None = None
     chroma_variance: FloatArray | None = None
 
@@ -72,8 +74,11 @@ class Layout:
         if grid:
             half = (n, 2, clip.shape[1] // 2, clip.shape[2] // 2)
             chroma, chroma_variance = np.empty(half, np.float32), np.empty(half, np.float32)
+        growth = np.ones(n, np.float32)
         for t in range(n):
-            own, spread = to_planes(clip[t], basis=basis), _variances(clip[t], noise, basis)
+            current = noise.at(t)
+            growth[t] = (current.sd / noise.sd) ** 2
+            own, spread = to_planes(clip[t], basis=basis), _variances(clip[t], current, basis)
             planes[t], variance[t] = own[: planes.shape[1]], spread[: planes.shape[1]]
             if chroma is not None and chroma_variance is not None:
                 chroma[t] = gather(own[1:])
@@ -88,6 +93,7 @@ class Layout:
             columns=columns,
             chroma=chroma,
             chroma_variance=chroma_variance,
+            growth=growth,
             shape=_shape(noise.shape or WHITE),
             chroma_shape=_shape(noise.chroma) if noise.chroma else np.asarray(CODED_CHROMA, np.float32),
         )

@@ -47,7 +47,9 @@ State = tuple[FloatArray, FloatArray]
 """Mean ``(h, w, c)`` and mass ``(h, w)``."""
 
 
-def with_rest(parts: list[Along], noisy: FloatArray, level: FloatArray, distance: int) -> list[Along]:
+def with_rest(
+    parts: list[Along], noisy: FloatArray, level: FloatArray, growth: FloatArray, distance: int
+) -> list[Along]:
     """The means along motion, joined by what all other frames say of places that rest.
 
     Parameters
@@ -58,25 +60,36 @@ def with_rest(parts: list[Along], noisy: FloatArray, level: FloatArray, distance
         The same frames.
     level : ndarray, shape (n, h, w)
         Variance of their noise.
+    growth : ndarray, shape (n,)
+        The same over the usual variance: 1 where the noise does not drift.
     distance : int
         Frames on each side that are in a mean along motion already.
     """
     n = len(parts)
     if n <= distance + 1:
         return parts
+    # Masses and shares of frames that differ in their noise: all in units of the usual one, and back.
+    usual = [replace(part, left=part.left * g) for part, g in zip(parts, growth)]
+    level = level / growth[:, None, None]
 
     def told(order: Iterable[int]) -> list[State | None]:
-        return _carried(parts, noisy, level, order, distance)
+        return _carried(usual, noisy, level, growth, order, distance)
 
     before, behind = in_threads(told, (range(n), range(n - 1, -1, -1)))
-    return [
-        _joined(part, [state for state in (before[t], behind[n - 1 - t]) if state is not None], level[t])
-        for t, part in enumerate(parts)
+    joined = [
+        _joined(part, [state for state in (before[t], behind[n - 1 - t]) if state is not None])
+        for t, part in enumerate(usual)
     ]
+    return [replace(part, left=part.left / g) for part, g in zip(joined, growth)]
 
 
 def _carried(
-    parts: list[Along], noisy: FloatArray, level: FloatArray, order: Iterable[int], distance: int
+    parts: list[Along],
+    noisy: FloatArray,
+    level: FloatArray,
+    growth: FloatArray,
+    order: Iterable[int],
+    distance: int,
 ) -> list[State | None]:
     """For every frame, in this order, the mean and mass that earlier ones have for it, misfit taken off."""
     states: deque[State] = deque(maxlen=distance + 1)
@@ -89,6 +102,7 @@ def _carried(
             given.append(None)
         # After a codec a frame repeats a part of the noise of its neighbours: only the rest of it is news.
         news = np.float32(1) - part.common if part.common is not None else np.ones_like(v)
+        news /= growth[t]
         if not states:
             states.append((noisy[t].copy(), np.maximum(news, np.float32(1e-3))))
             continue
@@ -142,7 +156,7 @@ def _light(
     return np.concatenate([slope, target - slope * m], axis=-1)
 
 
-def _joined(part: Along, states: list[State], level: FloatArray) -> Along:
+def _joined(part: Along, states: list[State]) -> Along:
     """A mean along motion and independent states, weighed by their variances."""
     if not states:
         return part

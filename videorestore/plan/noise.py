@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,16 @@ from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.make.work import Shot
+from videorestore.plan.drift import middle_of, runs_of, with_drift
 from videorestore.plan.look import shared_out
 from videorestore.spatial.noise import Noise, is_monochrome
 
-LENGTH, SIDE = 10, 640
-"""Frames of a shot, and pixels of a side from the middle of large ones, that tell the noise well enough."""
+SIDE = 640
+"""Pixels of a side from the middle of large frames that tell the noise well enough."""
 
 BRIEF_SIDE = 320
-"""Where the noise is not to be removed, a smaller part of the longest shot tells it well enough."""
+"""Where the noise is not to be removed, a smaller part of the longest shot tells it well enough; so it does at other places of
+a shot whose noise is known."""
 
 QUIET, QUIET_CODED = 0.75, 0.35
 """The quietest blocks must show so much of the noise that differences between frames speak of; a codec takes some."""
@@ -43,7 +45,7 @@ def measure_noises(
     *,
     brief: bool = False,
 ) -> tuple[Noise, ...]:
-    """Noise of every shot, from neighbouring good frames in its middle.
+    """Noise of every shot, from neighbouring good frames in its middle, and how it drifts in long ones.
 
     Parameters
     ----------
@@ -54,23 +56,27 @@ def measure_noises(
     brief : bool
         The noise need not be known well: the longest shot speaks for all.
     """
+
+    def measure(stretches: Iterable[list[int]], side: int = BRIEF_SIDE) -> list[Noise]:
+        parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches)
+        return list(shared_out(_doubted, parts))
+
     stretches: dict[Shot, list[int]] = {}
     for shot in sorted(shots, key=lambda shot: shot[0] - shot[1]):
-        runs = _runs([i for i in range(*shot) if i not in void])
+        runs = runs_of([i for i in range(*shot) if i not in void])
         if runs:
-            longest = max(runs, key=len)
-            middle = max(0, (len(longest) - LENGTH) // 2)
-            stretches[shot] = longest[middle : middle + LENGTH]
+            stretches[shot] = middle_of(max(runs, key=len))
             if brief:
                 break
-    side = BRIEF_SIDE if brief else SIDE
-    parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches.values())
-    found = dict(zip(stretches, shared_out(_doubted, parts)))
+    found = dict(zip(stretches, measure(stretches.values(), BRIEF_SIDE if brief else SIDE)))
     if brief:
         found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
     noises = tuple(found.get(shot, UNKNOWN) for shot in shots)
     common = usual_noise(noises, shots)
-    return tuple(n if n.trustworthy else _borrowed(n, common) for n in noises)
+    return tuple(
+        _borrowed(n, common) if not n.trustworthy else n if brief else with_drift(n, shot, void, measure)
+        for n, shot in zip(noises, shots)
+    )
 
 
 def _borrowed(own: Noise, usual: Noise) -> Noise:
@@ -112,6 +118,7 @@ def _entry(noise: Noise, shot: Shot) -> dict[str, Any]:
         "through_codec": noise.codec,
         "monochrome": noise.monochrome,
         **({"chroma_sd": round(noise.chroma_sd, 3)} if noise.chroma else {}),
+        **({"course": [[int(k), round(f * noise.sd, 3)] for k, f in noise.course]} if noise.course else {}),
     }
 
 
@@ -141,14 +148,3 @@ def _doubted(frames: FloatArray) -> Noise:
         # What is frozen all over may as well be texture.
         shown = shown and lively_sd(frames) >= LIVELY * noise.sd
     return noise if shown else replace(noise, trustworthy=False)
-
-
-def _runs(numbers: list[int]) -> list[list[int]]:
-    """Maximal runs of successive numbers."""
-    runs: list[list[int]] = []
-    for i in numbers:
-        if runs and i == runs[-1][-1] + 1:
-            runs[-1].append(i)
-        else:
-            runs.append([i])
-    return runs

@@ -40,8 +40,11 @@ class Say:
 
 
 def hears_motion_alone(noise: Noise) -> bool:
-    """Whether the curve is not asked whatever the frames show: noise after a codec, and smooth noise, is not independent."""
-    return noise.codec or bool(noise.shape)
+    """Whether the curve is not asked whatever the frames show.
+
+    Noise after a codec, and smooth noise, is not independent; and a curve takes the noise for the same in all frames.
+    """
+    return noise.codec or bool(noise.shape or noise.course)
 
 
 def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -60,6 +61,9 @@ class Noise:
     levels : tuple of (brightness, factor)
         By how much the variance at a brightness exceeds the usual one, rising in brightness, linear in between; empty where
         it does not. Cameras lift the noise of dark places.
+    course : tuple of (frame, factor)
+        By how much the standard deviation of a frame exceeds ``sd``, rising in frames, linear in between; empty where it
+        stays the same. The gain of a camera follows the light.
     """
 
     sd: float
@@ -77,6 +81,7 @@ class Noise:
     shape: tuple[float, ...] = ()
     chroma: tuple[float, ...] = ()
     levels: tuple[tuple[float, float], ...] = ()
+    course: tuple[tuple[float, float], ...] = ()
 
     @property
     def level(self) -> float:
@@ -99,6 +104,19 @@ class Noise:
         luma = signal @ LUMA if signal.shape[-1] == 3 else signal[..., 0]
         return np.asarray(np.interp(luma, brightness, factors), np.float32)
 
+    def of_frames(self, numbers: Sequence[int]) -> Noise:
+        """The noise of some frames by themselves, which count from 0 then."""
+        if not self.course:
+            return self
+        factors = np.interp(numbers, *np.transpose(self.course))
+        return replace(self, course=tuple((float(k), float(f)) for k, f in enumerate(factors)))
+
+    def at(self, frame: int) -> Noise:
+        """The noise of one frame."""
+        if not self.course:
+            return self
+        return replace(self.scaled(float(np.interp(frame, *np.transpose(self.course)))), course=())
+
     @classmethod
     def white(cls, sd: float, *, clipped: bool = True) -> Noise:
         """Noise of one standard deviation everywhere, as a user states it."""
@@ -109,7 +127,7 @@ class Noise:
         if sigma is None:
             return self
         if self.sd > 0 and sigma > 0:
-            return replace(self.scaled(sigma / self.sd), assumed=None, trustworthy=True)
+            return replace(self.scaled(sigma / self.sd), assumed=None, trustworthy=True, course=())
         return Noise.white(sigma)
 
     def scaled(self, factor: float) -> Noise:
