@@ -15,6 +15,7 @@ from videorestore.motion._kernels_denoise import (
     accumulate_given,
     add_tie,
     advance,
+    rows,
     settle,
     squared_difference,
 )
@@ -58,7 +59,8 @@ def test_fit_decides_the_weight() -> None:
     total, mass, squares = a.copy(), np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)
     rest, resting = np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32)
     rest[1] = 1
-    accumulate(b, misfit, level, allowance, 8.0, rest, total, mass, squares, resting, weight)
+    sums = rows(total), mass, squares, resting, weight
+    accumulate(rows(b), misfit, level, allowance, 8.0, rest, *sums)
     expected = np.square(4 / (4 + 8 * np.maximum(misfit - 1, 0)))
     np.testing.assert_allclose(weight, expected, rtol=1e-4)
     np.testing.assert_allclose(total, a + expected[..., None] * b, rtol=1e-4)

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from tests.reference import inpaint as twin
-from videorestore.motion._kernels_inpaint import mingle, misfits, regress, resting, settle, shares, teach
+from videorestore.motion._kernels_inpaint import mingle, misfits, regress, shares, teach
+from videorestore.motion._kernels_still import resting, settle
 from videorestore.motion.inpaint_fusion import Guess, _binned, _bins, _own, _spread, _wide_mean, fuse
 from videorestore.spatial.kriging import fill
 from videorestore.spatial.membrane import gaussian_mean

@@ -25,7 +25,7 @@ from videorestore.plan.timeline import by_factor
 @pytest.mark.parametrize("making", [False, True])
 def test_a_piece_keeps_to_its_budget_where_it_can(size, making):
     for budget in (1 << 30, 2 << 30, 4 << 30, 16 << 30):
-        layout = motion_layout(*size, halo=6, budget=budget, quality="fast", denoising=True, making=making)
+        layout = motion_layout(*size, halo=6, budget=budget, quality="fast", making=making)
         assert layout.core >= 4
         if layout.core > 4:
             assert layout.piece_bytes(layout.core + 12) <= budget
@@ -39,7 +39,7 @@ def work(layout, size, halo):
 @pytest.mark.parametrize("size", [(480, 640), (720, 1280), (1080, 1920), (2160, 3840)])
 def test_more_memory_is_never_more_work(size):
     works = [
-        work(motion_layout(*size, halo=10, budget=b << 30, quality="default", denoising=True), size, 10)
+        work(motion_layout(*size, halo=10, budget=b << 30, quality="default"), size, 10)
         for b in (2, 4, 8, 16, 32)
     ]
     assert all(more <= 1.06 * less for less, more in zip(works, works[1:]))
@@ -48,7 +48,7 @@ def test_more_memory_is_never_more_work(size):
 
 def test_no_side_and_length_of_pieces_that_fit_are_less_work():
     size, budget, halo = (1080, 1920), 4 << 30, 10
-    layout = motion_layout(*size, halo=halo, budget=budget, quality="default", denoising=True)
+    layout = motion_layout(*size, halo=halo, budget=budget, quality="default")
     for side in SIDES:
         part = DENOISING["default"] * part_pixels(*size, side) + (FOLDED + ENCODER_FRAME) * size[0] * size[1]
         core = min(48, (budget - layout.fixed) // part - 2 * halo)
@@ -75,7 +75,7 @@ def test_portions_hold_every_new_frame_once_and_keep_to_their_room():
 
 @pytest.mark.parametrize("size", [(96, 128), (480, 640), (1080, 1920)])
 def test_stretches_along_motion_fit_beside_a_curve(size):
-    along = motion_layout(*size, halo=10, budget=1 << 30, quality="default", denoising=True)
+    along = motion_layout(*size, halo=10, budget=1 << 30, quality="default")
     stretch = along.stretched(2 << 30, 10)
     assert along.core <= stretch.core <= 120
     both = curve_layout(*size, halo=10, budget=2 << 30, spooled=True, beside=stretch)

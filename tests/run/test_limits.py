@@ -27,7 +27,7 @@ def test_the_limit_is_kept(clip, tmp_path):
 def test_where_nothing_fits_the_least_that_would_is_said():
     from videorestore.plan.layout import MOTION_CORE, motion_layout
 
-    size = {"halo": 5, "quality": "default", "denoising": True}
+    size = {"halo": 5, "quality": "default"}
     least = motion_layout(720, 1280, budget=1, **size)
     need = least.piece_bytes(least.core + 10)
     enough = motion_layout(720, 1280, budget=need, **size)

@@ -88,6 +88,7 @@ def settle(
             at_y[i, j] = np.float32(i) if rest[i, j] > zero else y[i, j]
 
 
+@kernel
 def accumulate(
     warped: Floats,
     misfit: Floats,
@@ -101,30 +102,11 @@ def accumulate(
     resting: Floats,
     weight: Floats,
 ) -> None:
-    """Add a warped neighbour ``(h, w, c)`` with weight (v / (v + severity e))^2.
+    """Add a warped neighbour as rows ``(h, w c)`` with weight (v / (v + severity e))^2.
 
     ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``; all maps are ``(h, w)``.
     ``resting`` is the weight of those that ``rest``.
     """
-    _accumulate(
-        rows(warped), misfit, level, allowance, severity, rest, rows(total), mass, squares, resting, weight
-    )
-
-
-@kernel
-def _accumulate(
-    warped: Floats,
-    misfit: Floats,
-    level: Floats,
-    allowance: Floats,
-    severity: float,
-    rest: Floats,
-    total: Floats,
-    mass: Floats,
-    squares: Floats,
-    resting: Floats,
-    weight: Floats,
-) -> None:
     h, w = misfit.shape
     tiny = np.float32(1e-9)
     for y in range(h):

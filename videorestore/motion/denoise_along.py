@@ -13,6 +13,7 @@ from videorestore.motion._kernels_denoise import (
     accumulate_given,
     add_tie,
     advance,
+    rows,
     settle,
     squared_difference,
 )
@@ -149,7 +150,8 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
                 # A noisier neighbour counts by its variance: the misfit that makes its weight the ratio of the two.
                 ratio = np.sqrt(pictures.growth[s] / pictures.growth[t])
                 moved += (ratio - 1) / np.float32(severity) * level
-            accumulate(warped, moved, level, allowance, severity, rest, total, mass, squares, resting, weight)
+            sums = rows(total), mass, squares, resting, weight
+            accumulate(rows(warped), moved, level, allowance, severity, rest, *sums)
             if chroma is not None:
                 chroma.add(s, at_x, at_y, weight)
             if pictures.coded:

@@ -9,7 +9,7 @@ import numpy as np
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.errors import InputError
-from videorestore.motion._kernels_inpaint import settle
+from videorestore.motion._kernels_still import settle
 from videorestore.motion.inpaint_scene import REACH, Scene
 
 __all__ = ["REACH", "inpaint"]
@@ -53,12 +53,7 @@ def inpaint(
         Posterior standard deviation, zero outside the mask.
     """
     masks = np.asarray(masks, np.bool_)
-    if frames.ndim != 4 or masks.shape != frames.shape[:3]:
-        raise InputError(
-            f"masks must have the number, height and width of the frames {frames.shape}, got {masks.shape}; "
-            "crop or resize the masks."
-        )
-    n, height, width = frames.shape[:3]
+    n, height, width = _checked(frames, masks)
     stop = n if stop is None else stop
     if not 0 <= start <= stop <= n:
         raise InputError(
@@ -94,6 +89,16 @@ def inpaint(
         # Slides, drawings and screens stand still to the bit, and what is a fraction off there can be seen to be made.
         settle(frames, masks, start + k, _LOOKS, _FEWEST, _SAME, _NEAR, made[k])
     return made, sd
+
+
+def _checked(frames: FloatArray, masks: Mask) -> tuple[int, int, int]:
+    """Number, height and width of frames that fit their masks."""
+    if frames.ndim != 4 or masks.shape != frames.shape[:3]:
+        raise InputError(
+            f"masks must have the number, height and width of the frames {frames.shape}, got {masks.shape}; "
+            "crop or resize the masks."
+        )
+    return frames.shape[0], frames.shape[1], frames.shape[2]
 
 
 def _parts(height: int, width: int) -> Iterator[tuple[tuple[slice, slice], tuple[slice, slice], FloatArray]]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
-from videorestore.motion._kernels_inpaint import resting, walk
+from videorestore.motion._kernels_inpaint import walk
+from videorestore.motion._kernels_still import resting
 from videorestore.motion.flow import consistency, luma, medium_flow
 from videorestore.motion.inpaint_blind import blind_fill
 from videorestore.motion.inpaint_bridge import DENSE, Box, Bridges, boxes_around, deep_parts, share_of

@@ -126,8 +126,7 @@ def motion_layout(
     *,
     halo: int,
     budget: int,
-    quality: Quality,
-    denoising: bool,
+    quality: Quality | None,
     coded: bool = False,
     mending: bool = False,
     making: bool = False,
@@ -140,8 +139,8 @@ def motion_layout(
         Frames that a piece reads on each side of those that it makes.
     budget : int
         Bytes for one process and its encoder.
-    denoising : bool
-        Noise is removed.
+    quality : str, optional
+        At which noise is removed; None where it is not.
     coded : bool
         All of it went through a codec.
     mending : bool
@@ -158,9 +157,9 @@ def motion_layout(
             besides = max(MAKING * pixels if making else 0, sought)
             fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
             part = part_pixels(height, width, side)
-            work = (DENOISING_CODED if coded else DENOISING)[quality] * part if denoising else 0
+            work = (DENOISING_CODED if coded else DENOISING)[quality] * part if quality else 0
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-            if denoising and not mending and not making:
+            if quality and not mending and not making:
                 held = FOLDED if on_disk else FOLDED + RESULT
             anyway = work + held * pixels
             if on_disk:
@@ -182,7 +181,7 @@ def motion_layout(
         need = layout.piece_bytes(layout.core + 2 * halo)
         if need > budget:
             return True, need
-        parts = overlap(height, width, layout.side) if denoising else 1.0
+        parts = overlap(height, width, layout.side) if quality else 1.0
         pieces = (layout.core + 2 * SURROUNDINGS * halo) / layout.core
         cost = parts * pieces * (DISK if layout.on_disk else 1.0)
         return False, cost
