@@ -181,6 +181,13 @@ def test_nobody_compiles_what_another_is_at(tmp_path):
     assert order == ["other", "first", "second"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock, which this platform lacks")
+def test_nobody_waits_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "PATIENCE", 0.1)
+    with compiled._alone(str(tmp_path), "kernel"), compiled._alone(str(tmp_path), "kernel"):
+        pass
+
+
 def test_kernels_of_other_sources_are_compiled_anew(tmp_path):
     """What is inlined stands in other files, which Numba does not look at: an upgrade would run half of the old code."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +33,9 @@ FLAGS = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 PIECES = 16
 """Most parts that a loop is cut into; fixed, so that no bit depends on the number of threads."""
+
+PATIENCE = 60.0
+"""Seconds that a process waits for what another one compiles, several times what any kernel takes: it may have been stopped."""
 
 
 def kernel(function: _Function) -> _Function:
@@ -85,14 +89,19 @@ class _Kept(FunctionCache):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _alone(folder: str, name: str) -> Iterator[None]:
-    """Wait until no other process is at this; where the system has no locks, or the folder takes none, nobody waits."""
+    """Wait until no other process is at this, for `PATIENCE`; nobody waits where the system or the folder has no locks."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
             os.makedirs(folder, exist_ok=True)
             file = stack.enter_context(open(os.path.join(folder, f"{name}.lock"), "wb"))
-            fcntl.flock(file, fcntl.LOCK_EX)
+            until = time.monotonic() + PATIENCE
+            while time.monotonic() < until:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(0.02)
         yield
 
 
