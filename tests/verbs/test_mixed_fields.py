@@ -71,3 +71,10 @@ def test_an_unknown_shot_that_seems_progressive_is_left_in_peace() -> None:
     still, likely = Verdict(kind="unknown"), Verdict(kind="unknown", leans="progressive")
     shots = Fields(shots=(((0, 30), video), ((30, 40), still), ((40, 50), likely)))
     assert [v.kind for _, v in shots.settled()] == ["interlaced", "interlaced", "progressive"]
+
+
+def test_where_nothing_is_sure_who_asks_is_believed_to_have_seen_combs() -> None:
+    seems = Verdict(kind="unknown", order="bff", leans="interlaced")
+    shots = Fields(shots=(((0, 30), seems), ((30, 40), Verdict(kind="unknown"))))
+    assert [(v.kind, v.order) for _, v in shots.settled()] == [("interlaced", "bff"), ("progressive", None)]
+    assert shots.progressive

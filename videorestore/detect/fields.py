@@ -11,7 +11,7 @@ weighed along a Markov chain over the rhythm of the film, which an edit may brea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -330,10 +330,18 @@ class Fields:
         return self.kinds <= {"progressive"}
 
     def settled(self) -> tuple[tuple[tuple[int, int], Verdict], ...]:
-        """The shots, those of unknown kind taken for what the whole clip is, unless they seem progressive."""
-        whole, left = self.whole, Verdict(kind="progressive", probability=0.5)
-        own = {"unknown": whole, "interlaced": whole, "telecined": whole, "progressive": left}
-        return tuple((span, own[v.leans] if v.kind == "unknown" else v) for span, v in self.shots)
+        """The shots, those of unknown kind taken for what the whole clip is, unless they seem progressive; for interlaced where
+        nothing is known and they seem so: who asks has seen combs."""
+        left = Verdict(kind="progressive", probability=0.5)
+
+        def taken(verdict: Verdict) -> Verdict:
+            if verdict.kind != "unknown":
+                return verdict
+            if self.kinds and verdict.leans != "progressive":
+                return self.whole
+            return replace(verdict, kind="interlaced") if verdict.leans == "interlaced" else left
+
+        return tuple((span, taken(verdict)) for span, verdict in self.shots)
 
     def record(self) -> dict[str, object]:
         """Plain values for ``--json``."""

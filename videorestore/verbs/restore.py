@@ -225,12 +225,18 @@ def shot_by_shot(
 
 def fields_left(source: Source, found: Scan) -> list[str]:
     """What is said of fields that restore leaves as they are."""
-    if found.fields.progressive or isinstance(source, (FieldView, WholeView)):
+    if isinstance(source, (FieldView, WholeView)):
         return []
-    kind = found.fields.record()["kind"]
-    return [
-        f"fields: the clip is {kind}; run videorestore deinterlace first, it is not sure or not one kind throughout"
-    ]
+    if not found.fields.progressive:
+        kind = found.fields.record()["kind"]
+        return [
+            f"fields: the clip is {kind}; run videorestore deinterlace first, it is not sure or not one kind throughout"
+        ]
+    if any(verdict.leans == "interlaced" for _, verdict in found.fields.shots):
+        return [
+            "fields: the clip seems interlaced, which is not sure; where it combs, run videorestore deinterlace first"
+        ]
+    return []
 
 
 def frames_to_fill(
