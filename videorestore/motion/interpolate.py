@@ -49,10 +49,10 @@ class Interpolated:
     sd: Floats
 
 
-class _Reduced:
-    """Frames ``(n, h, w, c)`` by means over squares of a side; the last few are held."""
+class _Held:
+    """Frames ``(n, h, w, c)`` of a stack as float32, by means over squares of a side; the last few are held."""
 
-    def __init__(self, frames: Any, size: int) -> None:
+    def __init__(self, frames: Any, size: int = 1) -> None:
         count, height, width, channels = frames.shape
         self.shape: tuple[int, ...] = (count, -(-height // size), -(-width // size), channels)
         self._frames, self._size = frames, size
@@ -63,16 +63,17 @@ class _Reduced:
 
     def __getitem__(self, index: int) -> Floats:
         if index not in self._held:
-            self._held = {k: v for k, v in self._held.items() if abs(k - index) <= 2 * REACH}
-            self._held[index] = _reduced(self._frames[index], self._size)
+            self._held = {k: v for k, v in self._held.items() if abs(k - index) < 2 * REACH}
+            frame = np.asarray(self._frames[index], np.float32)
+            self._held[index] = frame if self._size == 1 else _reduced(frame, self._size)
         return self._held[index]
 
 
 @dataclass(slots=True)
 class _Window:
-    """What is computed once for all targets; ``frames`` are an array, or anything that can be cut like one."""
+    """What is computed once for all targets."""
 
-    frames: Any
+    frames: _Held
     times: NDArray[np.float64]
     cache: FlowCache
     curved: bool
@@ -80,14 +81,6 @@ class _Window:
     """Pixels of a frame, along an axis, to one of those in which motion is sought."""
     splines: dict[int, Floats] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
-    held: dict[int, Floats] = field(default_factory=dict)
-
-    def frame(self, index: int) -> Floats:
-        """A frame ``(h, w, c)``; the last few are held."""
-        if index not in self.held:
-            self.held = {k: v for k, v in self.held.items() if abs(k - index) <= REACH}
-            self.held[index] = np.asarray(self.frames[index], np.float32)
-        return self.held[index]
 
     def space(self, name: str, *shape: int) -> Floats:
         """An array for one frame after the other: fresh memory costs more than what is written to it."""
@@ -98,7 +91,7 @@ class _Window:
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
             self.splines = {k: v for k, v in self.splines.items() if abs(k - index) <= 1}
-            self.splines[index] = spline_coefficients(self.frame(index))
+            self.splines[index] = spline_coefficients(self.frames[index])
         return self.splines[index]
 
 
@@ -152,13 +145,13 @@ class Maker:
         _check(frames, at, quality)
         fast = quality == "fast"
         self._moves_on = cache is None
-        size = 1
+        held, size = _Held(frames), 1
         if cache is None:
             size = 1 if quality == "best" else _reduction(*frames.shape[1:3])
-            seen = frames if size == 1 else _Reduced(frames, size)
+            seen = held if size == 1 else _Held(held, size)
             fine = _FINE[quality] if size == 1 else not fast
             cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=None if fast else _alone(at))
-        self._window = _Window(frames=frames, times=at, cache=cache, curved=not fast, size=size)
+        self._window = _Window(frames=held, times=at, cache=cache, curved=not fast, size=size)
 
     def at(self, targets: NDArray[np.float64]) -> Interpolated:
         """See `interpolate`."""
@@ -194,10 +187,10 @@ def _frame(window: _Window, target: float, mean: Floats, sd: Floats) -> None:
     times = window.times
     after = int(np.searchsorted(times, target))
     if after < len(times) and times[after] == target:
-        mean[...], sd[...] = window.frame(after), 0.0
+        mean[...], sd[...] = window.frames[after], 0.0
     elif after == 0 or after == len(times):
         end = 0 if after == 0 else after - 1
-        mean[...], sd[...] = window.frame(end), _repeated(window, end, target)
+        mean[...], sd[...] = window.frames[end], _repeated(window, end, target)
     else:
         _between(window, after - 1, target, mean, sd)
 
@@ -209,7 +202,7 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
         return np.full((*window.frames.shape[1:3], 1), 255.0 / np.sqrt(12.0), np.float32)
     inner = 1 if end == 0 else end - 1
     steps = abs(target - times[end]) / abs(times[inner] - times[end])
-    change = np.square(window.frame(end) - window.frame(inner)).mean(axis=2)
+    change = np.square(window.frames[end] - window.frames[inner]).mean(axis=2)
     around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
         np.sqrt(steps)
     )
@@ -219,7 +212,7 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
 def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floats) -> None:
     after = before + 1
     times = window.times
-    frames = window.frame(before), window.frame(after)
+    frames = window.frames[before], window.frames[after]
     share = (target - times[before]) / (times[after] - times[before])
     sides = (
         track(window.cache, times, before, after, target, curved=window.curved),
@@ -274,12 +267,10 @@ def _reduction(height: int, width: int) -> int:
     return int(np.clip(np.sqrt(height * width / _ENOUGH), 1, _MOST))
 
 
-def _reduced(frame: NDArray[np.generic], size: int) -> Floats:
+def _reduced(frame: Floats, size: int) -> Floats:
     """A frame ``(h, w, c)`` by means over squares of a side; at the border the last pixels count as often as is needed."""
     height, width, channels = frame.shape
-    pixels = np.pad(
-        np.asarray(frame, np.float32), ((0, -height % size), (0, -width % size), (0, 0)), mode="edge"
-    )
+    pixels = np.pad(frame, ((0, -height % size), (0, -width % size), (0, 0)), mode="edge")
     rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
     means = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
     return np.asarray(means, np.float32).reshape(rows, columns, channels)
@@ -304,7 +295,7 @@ def _flicker(window: _Window, before: int, share: float) -> float:
         return 0.0
     ways = (before, low), (before, before + 1), (before + 1, before + 2)
     first, middle, last = (window.cache.flow(*way).vectors for way in ways)
-    seen = [window.cache.frames[k] if window.size > 1 else window.frame(k) for k in range(low, high)]
+    seen = [(window.frames if window.size == 1 else window.cache.frames)[k] for k in range(low, high)]
     variance = flickering(seen, (first, middle, last), window.times[low:high])
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
@@ -315,15 +306,15 @@ def _standing(window: _Window, before: int) -> Floats:
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
     low, high = before - 1, before + 3
-    here = window.frame(before)
+    here = window.frames[before]
     agree = np.ones(here.shape[:2], np.float32)
-    agreeing(here, window.frame(before + 1), np.float32(_STILL), agree)
+    agreeing(here, window.frames[before + 1], np.float32(_STILL), agree)
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
     two = _mostly(agree, 6.5)
     if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
         return two
     for other in (low, high - 1):
-        agreeing(here, window.frame(other), np.float32(_STILL), agree)
+        agreeing(here, window.frames[other], np.float32(_STILL), agree)
     return np.maximum(two, _mostly(agree, 3.5))
 
 
