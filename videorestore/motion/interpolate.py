@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache, surroundings
-from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
-from videorestore.motion.interpolate_sd import Evidence, copied, deviation
+from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
+from videorestore.motion.interpolate_sd import Bytes, Evidence, copied, deviation
 from videorestore.motion.splat import apart, carry, favour, fill, splat
 from videorestore.motion.tracks import flickering, track
 from videorestore.motion.warp import Floats
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
-_PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
@@ -80,6 +79,7 @@ class _Window:
     size: int
     """Pixels of a frame, along an axis, to one of those in which motion is sought."""
     splines: dict[int, Floats] = field(default_factory=dict)
+    pairs: dict[int, Bytes] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
 
     def space(self, name: str, *shape: int) -> Floats:
@@ -87,6 +87,14 @@ class _Window:
         if name not in self.scratch:
             self.scratch[name] = np.empty(shape, np.float32)
         return self.scratch[name]
+
+    def alike(self, index: int) -> Bytes:
+        """1 where ``(2, h, w)`` a frame and the next one are close, and where they are the same; see `compare`."""
+        if index not in self.pairs:
+            self.pairs = {k: v for k, v in self.pairs.items() if abs(k - index) <= 1}
+            self.pairs[index] = np.empty((2, *self.frames.shape[1:3]), np.uint8)
+            compare(self.frames[index], self.frames[index + 1], np.float32(_STILL), *self.pairs[index])
+        return self.pairs[index]
 
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
@@ -241,22 +249,19 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
     fill(sums[1], support[1], paths[1])
     fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
     support[2] *= np.float32(0.5)
-    wide, support = (paths, support) if window.size == 1 else _enlarged(window, paths, support)
     blends = window.space("blends", 3, *shape)
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
-    still = _standing(window, before)
-    if passing:
-        still *= ~_passed(wide[2], support[2])
+    single = np.empty(shape[:2], np.uint8)
     look(
-        *frames, still, window.spline(before), window.spline(after), *flows, *sure,
-        window.size, wide, np.float32(share), blends, gaps, costs,
+        *frames, _standing(window, before), passing, window.spline(before), window.spline(after), *flows, *sure,
+        window.size, paths, support, np.float32(share), blends, gaps, costs, single,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     evidence = window.space("evidence", 3, *shape[:2])
-    fuse(costs, support, window.size, paths, blends, gaps, mean, evidence)
+    fuse(costs, support, window.size, paths, blends, gaps, single, mean, evidence)
     known = Evidence(
-        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(*frames),
+        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(window.alike(before)[1]),
         flicker=_flicker(window, before, share),
     )  # fmt: skip
     sd[...] = deviation(mean, known)[..., None]
@@ -276,18 +281,6 @@ def _reduced(frame: Floats, size: int) -> Floats:
     return np.asarray(means, np.float32).reshape(rows, columns, channels)
 
 
-def _enlarged(window: _Window, paths: Floats, support: Floats) -> tuple[Floats, Floats]:
-    """Ways ``(m, h, w, 4)`` of paths ``(m, rows, columns, 6)``, and their support, at the size of the frames."""
-    count, rows, columns = support.shape
-    height, width = window.frames.shape[1:3]
-    whole = rows * window.size, columns * window.size
-    ways, heavier = window.space("ways", count, *whole, 4), window.space("heavier", count, *whole)
-    for k in range(count):
-        cv2.resize(paths[k, ..., :4] * np.float32(window.size), whole[::-1], dst=ways[k])
-        cv2.resize(support[k], whole[::-1], dst=heavier[k])
-    return np.ascontiguousarray(ways[:, :height, :width]), np.ascontiguousarray(heavier[:, :height, :width])
-
-
 def _flicker(window: _Window, before: int, share: float) -> float:
     """Sd of the brightness of a frame between two others, as far as the four frames around tell."""
     low, high = before - 1, before + 3
@@ -300,28 +293,20 @@ def _flicker(window: _Window, before: int, share: float) -> float:
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
 
-def _standing(window: _Window, before: int) -> Floats:
+def _standing(window: _Window, before: int) -> Bytes:
     """1 at ``(h, w)`` where a pixel stands still: the frames around agree there without motion.
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
     low, high = before - 1, before + 3
-    here = window.frames[before]
-    agree = np.ones(here.shape[:2], np.float32)
-    agreeing(here, window.frames[before + 1], np.float32(_STILL), agree)
+    agree = window.alike(before)[0]
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
-    two = _mostly(agree, 6.5)
+    two = _mostly(agree, 7)
     if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
         return two
-    for other in (low, high - 1):
-        agreeing(here, window.frames[other], np.float32(_STILL), agree)
-    return np.maximum(two, _mostly(agree, 3.5))
-
-
-def _passed(paths: Floats, support: Floats) -> NDArray[np.bool_]:
-    """Where ``(h, w)`` something that moves otherwise than its surroundings arrives between two looks at what stands still."""
-    moved = np.maximum(np.abs(paths[..., 2] - paths[..., 0]), np.abs(paths[..., 3] - paths[..., 1]))
-    return np.asarray((moved > _PASSES) & (support > _HEAVY))
+    close, same = np.empty((2, *agree.shape), np.uint8)
+    compare(window.frames[before], window.frames[high - 1], np.float32(_STILL), close, same)
+    return two | _mostly(agree & window.alike(low)[0] & close, 4)
 
 
 def _even(times: NDArray[np.float64]) -> bool:
@@ -338,6 +323,7 @@ def _alone(times: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(steps >= _LONG * np.minimum(around[:-2], around[2:]))
 
 
-def _mostly(agree: Floats, most: float) -> Floats:
-    """1 at ``(h, w)`` where it is 1, and so it is at ``most`` of 3 x 3 pixels."""
-    return np.asarray(agree * (cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0 >= most))
+def _mostly(agree: Bytes, least: int) -> Bytes:
+    """1 at ``(h, w)`` where it is 1, and so it is at the ``least`` number of 3 x 3 pixels."""
+    count = cv2.boxFilter(agree, -1, (3, 3), normalize=False, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(agree & (count >= least), np.uint8)
