@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 
 from videorestore.compiled import kernel, parallel_kernel
 from videorestore.motion.warp import Floats
@@ -98,31 +103,68 @@ def spline_weights(offset: np.float32) -> tuple[np.float32, np.float32, np.float
     )
 
 
+Four = tuple[np.float32, np.float32, np.float32, np.float32]
+
+
+def weigh_sixteen(coefficients: Floats, row: np.uintp, column: np.uintp, across: Four, down: Four) -> Four:
+    """Weighted sums of 4 x 4 places of ``(h, w, 4)`` from a row and a column on."""
+    corner = coefficients[int(row) : int(row) + 4, int(column) : int(column) + 4]
+    red, green, blue, spare = np.einsum("j,i,jic->c", np.array(down), np.array(across), corner)
+    return red, green, blue, spare
+
+
+def _in_lanes(typing: Any, grid: Any, row: Any, column: Any, across: Any, down: Any) -> tuple[Any, Any]:
+    """`weigh_sixteen` as instructions that take the four values of a place at once, which the compiler does not find by itself."""
+    four = numba.types.UniTuple(numba.types.float32, 4)
+    lanes = ir.VectorType(ir.FloatType(), 4)
+
+    def make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        grid, row, column, *weights = arguments
+        array = context.make_array(signature.args[0])(context, builder, grid)
+        width = builder.extract_value(array.shape, 1)
+
+        def number(value: int) -> Any:
+            return ir.Constant(width.type, value)
+
+        def in_all(value: Any) -> Any:
+            first = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, number(0))
+            return builder.shuffle_vector(
+                first, first, ir.Constant(ir.VectorType(ir.IntType(32), 4), [0, 0, 0, 0])
+            )
+
+        def added(total: Any, value: Any, weight: Any) -> Any:
+            term = builder.fmul(value, weight, flags=("contract",))
+            return term if total is None else builder.fadd(total, term, flags=("contract",))
+
+        a, d = ([in_all(builder.extract_value(values, k)) for k in range(4)] for values in weights)
+        total = None
+        for j in range(4):
+            line = None
+            first = builder.add(builder.mul(builder.add(row, number(j)), width), column)
+            for i in range(4):
+                place = builder.mul(builder.add(first, number(i)), number(4))
+                pointer = builder.bitcast(builder.gep(array.data, [place]), lanes.as_pointer())
+                line = added(line, builder.load(pointer, align=4), a[i])
+            total = added(total, line, d[j])
+        return context.make_tuple(builder, four, [builder.extract_element(total, number(k)) for k in range(4)])
+
+    return four(grid, numba.types.uintp, numba.types.uintp, four, four), make
+
+
+if not numba.config.DISABLE_JIT:
+    weigh_sixteen = intrinsic(_in_lanes)
+
+
 @kernel
-def read_four(
-    coefficients: Floats, x: np.float32, y: np.float32
-) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+def read_four(coefficients: Floats, x: np.float32, y: np.float32) -> Four:
     """The four values of a spline ``(h, w, 4)`` at a place; beyond the border the nearest place on it."""
     height, width = coefficients.shape[:2]
     x = min(max(x, np.float32(0.0)), np.float32(width - 4))
     y = min(max(y, np.float32(0.0)), np.float32(height - 4))
     # Unsigned, so that no index has to be checked for counting from the end.
     column, row = np.uintp(x), np.uintp(y)
-    a0, a1, a2, a3 = spline_weights(x - np.float32(column))
-    d0, d1, d2, d3 = spline_weights(y - np.float32(row))
-    zero, one, two, three = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
-    red = green = blue = spare = np.float32(0.0)
-    for j in range(4):
-        at = row + np.uintp(j)
-        d = d0 if j == 0 else d1 if j == 1 else d2 if j == 2 else d3
-        for i in range(4):
-            to = column + np.uintp(i)
-            weight = d * (a0 if i == 0 else a1 if i == 1 else a2 if i == 2 else a3)
-            red += weight * coefficients[at, to, zero]
-            green += weight * coefficients[at, to, one]
-            blue += weight * coefficients[at, to, two]
-            spare += weight * coefficients[at, to, three]
-    return red, green, blue, spare
+    across, down = spline_weights(x - np.float32(column)), spline_weights(y - np.float32(row))
+    return weigh_sixteen(coefficients, row, column, across, down)
 
 
 @kernel
