@@ -275,8 +275,10 @@ def _reduction(height: int, width: int) -> int:
 def _reduced(frame: Floats, size: int) -> Floats:
     """A frame ``(h, w, c)`` by means over squares of a side; at the border the last pixels count as often as is needed."""
     height, width, channels = frame.shape
-    pixels = np.pad(frame, ((0, -height % size), (0, -width % size), (0, 0)), mode="edge")
-    rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
+    rows, columns = -(-height // size), -(-width // size)
+    pixels = frame
+    if (rows * size, columns * size) != (height, width):
+        pixels = np.pad(frame, ((0, rows * size - height), (0, columns * size - width), (0, 0)), mode="edge")
     means = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
     return np.asarray(means, np.float32).reshape(rows, columns, channels)
 
