@@ -76,18 +76,25 @@ def _spread(plane: FloatArray, size: int, factor: int, axis: int, *, smooth: boo
     """Chroma samples along one axis to pixels; the mean over each sample's pixels is the sample."""
     if factor == 1:
         return plane
-    plane = np.moveaxis(plane, axis, 0)
     if not smooth:
-        return np.moveaxis(np.repeat(plane, factor, axis=0)[:size], 0, axis)
-    padded = np.concatenate([plane[:1], plane, plane[-1:]])
-    slope = (padded[2:] - padded[:-2]) * np.float32(0.5)
+        return np.repeat(plane, factor, axis)[:size] if axis == 0 else np.repeat(plane, factor, axis)[:, :size]
+    padded = np.pad(plane, ((1, 1), (0, 0)) if axis == 0 else ((0, 0), (1, 1)), mode="edge")
+    slope = padded[2:] - padded[:-2] if axis == 0 else padded[:, 2:] - padded[:, :-2]
+    slope *= np.float32(0.5)
     if size % factor:
         # The last sample stands for fewer pixels than the others: only a constant keeps its mean.
-        slope[-1] = 0.0
-    out = np.empty((plane.shape[0] * factor, *plane.shape[1:]), np.float32)
-    for k in range(factor):
-        out[k::factor] = plane + slope * np.float32((k - (factor - 1) / 2) / factor)
-    return np.moveaxis(out[:size], 0, axis)
+        slope[(-1,) if axis == 0 else (slice(None), -1)] = 0.0
+    parts = [plane + slope * np.float32((k - (factor - 1) / 2) / factor) for k in range(factor)]
+    out: FloatArray = np.stack(parts, axis=1) if axis == 0 else _merged(parts)
+    rows, columns = plane.shape
+    return out.reshape(-1, columns)[:size] if axis == 0 else out.reshape(rows, -1)[:, :size]
+
+
+def _merged(planes: list[FloatArray]) -> FloatArray:
+    """Planes ``(height, width)`` as ``(height, width, n)``; NumPy takes several times as long."""
+    import cv2
+
+    return np.asarray(cv2.merge(planes)).reshape(*planes[0].shape, len(planes))
 
 
 def _gather(full: FloatArray, factor: int, axis: int) -> FloatArray:
@@ -124,10 +131,8 @@ def _rgb(frame: Frame, top: float, *, smooth: bool) -> FloatArray:
         for k in range(3):
             out[:, :, k] = (planes[k].astype(np.float32) - np.float32(offset)) * np.float32(top / span)
         return out
-    stack = np.empty((frame.height, frame.width, 3), np.float32)
-    stack[:, :, 0] = planes[0]
-    for k in (1, 2):
-        stack[:, :, k] = _chroma(planes[k], pixel, frame.height, frame.width, smooth=smooth)
+    chroma = [_chroma(plane, pixel, frame.height, frame.width, smooth=smooth) for plane in planes[1:3]]
+    stack = _merged([planes[0].astype(np.float32), *chroma])
     weights = np.linalg.inv(ycc_from_rgb(pixel.matrix)) * (top / np.array([span, chroma_span, chroma_span]))
     return _mixed(stack, weights, -weights @ np.array([offset, middle, middle]))
 
@@ -272,9 +277,11 @@ def planes_from_working(pixels: FloatArray, pixel: PixelFormat) -> tuple[Samples
     stack = np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), np.float32)
     weights = ycc_from_rgb(pixel.matrix) / 255.0 * scales[:, None]
     mixed = _mixed(stack, weights, np.array([offset, middle, middle]))
+    import cv2
+
     sx, sy = pixel.subsampling
-    planes = [mixed[:, :, 0]]
-    planes += [_gather(_gather(mixed[:, :, k], 1 << sy, 0), 1 << sx, 1) for k in (1, 2)]
+    luma, *chroma = cv2.split(mixed)
+    planes = [luma, *(_gather(_gather(plane, 1 << sy, 0), 1 << sx, 1) for plane in chroma)]
     return tuple(_quantise(plane, pixel.dtype, largest) for plane in planes)
 
 

@@ -1,10 +1,12 @@
 """Reading frames along paths."""
 
+import cv2
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from videorestore.motion.fusion import TEMPERATURE, agreeing, fuse, look, read_spline, spline_coefficients
+from videorestore.motion._kernels_spline import read_spline
+from videorestore.motion.fusion import TEMPERATURE, compare, fuse, look, spline_coefficients
 
 pytestmark = pytest.mark.kernel
 
@@ -38,7 +40,7 @@ def test_spline_equals_scipy():
         np.testing.assert_allclose(out[:3], expected, atol=0.02)
 
 
-def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None, size=1):
+def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None, size=1, passing=False):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     back = -there if back is None else back
@@ -46,10 +48,14 @@ def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, sti
     blends = np.empty((len(paths), *shape), np.float32)
     gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
     splines = spline_coefficients(first), spline_coefficients(second)
-    still = np.zeros(shape[:2], np.float32) if still is None else still
+    still, single = np.zeros(shape[:2], np.uint8) if still is None else still, np.empty(shape[:2], np.uint8)
+    support = np.full(paths.shape[:3], 3.0, np.float32)
     look(
-        first, second, still, *splines, there, back, *sures, size, np.asarray(paths), np.float32(share), blends, gaps, costs
+        first, second, still, passing, *splines, there, back, *sures, size, paths, support, np.float32(share),
+        blends, gaps, costs, single,
     )  # fmt: skip
+    alone = single > 0
+    blends[1:, alone], gaps[alone, 1:] = blends[0, alone], gaps[alone, :1]
     return blends, gaps, costs
 
 
@@ -71,7 +77,7 @@ def test_a_frame_that_does_not_hold_the_place_does_not_count():
 
 def test_what_stands_still_follows_no_path():
     first, second = frame((8, 10, 3)), frame((8, 10, 3), seed=1)
-    still = np.zeros((8, 10), np.float32)
+    still = np.zeros((8, 10), np.uint8)
     still[2:5, 3:7] = 1
     blends, gaps, _ = looked(first, second, np.full((2, 8, 10, 4), 1.5, np.float32), still=still)
     there = still > 0
@@ -79,6 +85,30 @@ def test_what_stands_still_follows_no_path():
     np.testing.assert_allclose(blends[1][there], expected[there], atol=1e-3)
     np.testing.assert_allclose(gaps[there][:, 0], np.abs(first - second).mean(axis=2)[there], atol=1e-3)
     assert np.abs(blends[1] - expected)[~there].mean() > 5
+
+
+def test_what_passes_over_what_stands_still_is_seen():
+    first, second = frame((8, 10, 3)), frame((8, 10, 3), seed=1)
+    paths = np.zeros((2, 8, 10, 4), np.float32)
+    paths[:, :, 5:, 2] = 2.0
+    still = np.ones((8, 10), np.uint8)
+    blends, _, _ = looked(first, second, paths, still=still, passing=True)
+    free, _, _ = looked(first, second, paths)
+    rests = 0.75 * first + 0.25 * second
+    np.testing.assert_allclose(blends[0, :, :5], rests[:, :5], atol=1e-3)
+    assert np.array_equal(blends[0, :, 5:], free[0, :, 5:]) and np.abs(free[0] - rests)[:, 5:].mean() > 5
+
+
+def test_paths_of_reduced_frames_are_read_between_them():
+    """As `cv2.resize` enlarges them, vectors and all."""
+    first, second = frame((8, 12, 3)), frame((8, 12, 3), seed=1)
+    small = np.random.default_rng(2).normal(0, 1, (3, 4, 6, 4)).astype(np.float32)
+    large = np.stack([cv2.resize(2 * path, (12, 8)) for path in small])
+    flow = np.zeros((4, 6, 2), np.float32)
+    half = looked(first, second, small, flow=flow, size=2)
+    whole = looked(first, second, large, flow=flow.repeat(2, axis=0).repeat(2, axis=1))
+    for one, other in zip(whole, half):
+        np.testing.assert_allclose(one, other, atol=0.05)
 
 
 def test_a_path_that_the_flows_contradict_costs_nothing():
@@ -108,19 +138,19 @@ def test_fuse_is_a_weighted_mean():
     weights = (supports + 1e-3) * np.exp(-np.moveaxis(costs, 2, 0) / TEMPERATURE)
     weights /= weights.sum(axis=0)
     mean, evidence = np.empty((5, 6, 3), np.float32), np.empty((3, 5, 6), np.float32)
-    fuse(costs, supports, 1, paths, blends, gaps, mean, evidence)
+    fuse(costs, supports, 1, paths, blends, gaps, np.zeros((5, 6), np.uint8), mean, evidence)
     np.testing.assert_allclose(mean, (weights[..., None] * blends).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[0], (weights * np.moveaxis(gaps, 2, 0)).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[1], (weights * paths[..., 4]).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[2], (weights * paths[..., 5]).sum(axis=0), rtol=1e-4)
 
 
-def test_agreeing_is_the_largest_difference_below_the_limit():
-    frames = np.round(np.random.default_rng(0).uniform(0, 4, (3, 6, 7, 3))).astype(np.float32)
-    agree = np.ones((6, 7), np.float32)
-    for other in (0, 2):
-        agreeing(frames[1], frames[other], np.float32(2.0), agree)
-    assert np.array_equal(agree, np.abs(frames - frames[1]).max(axis=(0, 3)) <= 2)
+def test_compare_tells_what_is_close_and_what_is_the_same():
+    frames = np.round(np.random.default_rng(0).uniform(0, 4, (2, 20, 30, 3))).astype(np.float32)
+    close, same = np.empty((2, 20, 30), np.uint8)
+    compare(*frames, np.float32(2.0), close, same)
+    apart = np.abs(frames[0] - frames[1]).max(axis=2)
+    assert np.array_equal(close, apart <= 2) and np.array_equal(same, apart == 0) and same.any()
 
 
 def test_flows_of_reduced_frames_are_read_where_they_belong():
@@ -132,7 +162,7 @@ def test_flows_of_reduced_frames_are_read_where_they_belong():
     small[:, :, 0] = 1.0
     large = np.full((8, 12, 2), (2.0, 0.0), np.float32)
     whole = looked(first, second, paths, flow=large, back=-large, sure=1.0)
-    half = looked(first, second, paths, flow=small, back=-small, sure=1.0, size=2)
+    half = looked(first, second, paths[:, ::2, ::2] / 2, flow=small, back=-small, sure=1.0, size=2)
     for one, other in zip(whole, half):
         np.testing.assert_allclose(one, other, atol=1e-3)
 
@@ -140,10 +170,10 @@ def test_flows_of_reduced_frames_are_read_where_they_belong():
 def test_doubt_of_reduced_paths_is_in_pixels_of_the_frame():
     rng = np.random.default_rng(0)
     costs, gaps = np.zeros((4, 6, 2), np.float32), rng.uniform(0, 9, (4, 6, 2)).astype(np.float32)
-    support, blends = np.ones((2, 4, 6), np.float32), rng.uniform(0, 255, (2, 4, 6, 3)).astype(np.float32)
+    support, blends = np.ones((2, 2, 3), np.float32), rng.uniform(0, 255, (2, 4, 6, 3)).astype(np.float32)
     paths = rng.uniform(0, 2, (2, 2, 3, 6)).astype(np.float32)
     mean, evidence = np.empty((4, 6, 3), np.float32), np.empty((3, 4, 6), np.float32)
-    fuse(costs, support, 2, paths, blends, gaps, mean, evidence)
+    fuse(costs, support, 2, paths, blends, gaps, np.zeros((4, 6), np.uint8), mean, evidence)
     large = paths.mean(axis=0).repeat(2, axis=0).repeat(2, axis=1)
     np.testing.assert_allclose(evidence[1], 2 * large[..., 4], rtol=1e-5)
     np.testing.assert_allclose(evidence[2], large[..., 5], rtol=1e-5)
@@ -156,6 +186,6 @@ def test_candidates_that_show_the_same_are_taken_as_they_are():
     costs = np.random.default_rng(1).uniform(0, 9, (4, 6, 2)).astype(np.float32)
     support, paths = np.ones((2, 4, 6), np.float32), np.ones((2, 4, 6, 6), np.float32)
     mean, evidence = np.empty_like(shown), np.empty((3, 4, 6), np.float32)
-    fuse(costs, support, 1, paths, blends, gaps, mean, evidence)
+    fuse(costs, support, 1, paths, blends, gaps, np.ones((4, 6), np.uint8), mean, evidence)
     assert np.array_equal(mean, shown)
     np.testing.assert_allclose(evidence[0], 3.0, rtol=1e-5)

@@ -10,7 +10,7 @@ from videorestore.errors import InputError
 from videorestore.motion import interpolate as module
 from videorestore.motion.flow import FlowCache, View, pair
 from videorestore.motion.interpolate import REACH, Maker, _alone, interpolate
-from videorestore.motion.interpolate_sd import Evidence, deviation
+from videorestore.motion.interpolate_sd import Evidence, deviation, slope
 
 
 def test_a_given_time_returns_the_given_frame():
@@ -179,7 +179,7 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
     rng = np.random.default_rng(0)
     shape = (240, 352, 3)
     maps = [rng.uniform(0, 9, shape[:2]).astype(np.float32) for _ in range(3)]
-    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2], copied=maps[0] / 9, flicker=1.0)
+    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2], copied=maps[0].astype(np.uint8), flicker=1.0)
     pixels = rng.uniform(0, 255, shape).astype(np.float32)
     room = np.empty(pixels.size + 16, np.float32)
     results = []
@@ -188,6 +188,15 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
         moved[...] = pixels
         results.append(deviation(moved, evidence))
     assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_slope_is_that_of_sobel():
+    pixels = np.random.default_rng(0).uniform(0, 255, (31, 18, 3)).astype(np.float32)
+    steep = np.empty((31, 18), np.float32)
+    slope(pixels, steep)
+    grey = pixels.mean(axis=2)
+    ways = [cv2.Sobel(grey, cv2.CV_32F, *way, scale=0.125, borderType=cv2.BORDER_REFLECT) for way in ((1, 0), (0, 1))]  # fmt: skip
+    np.testing.assert_allclose(steep, np.hypot(*ways), rtol=1e-3, atol=1e-3)
 
 
 def test_copied_pixels_are_surer_than_equally_quiet_ones():

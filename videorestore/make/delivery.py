@@ -149,7 +149,7 @@ class Delivery:
                 yield self._beyond(slot, clock)
 
     def _between(self, slot: Slot, picture: FloatArray, sd: FloatArray, x: float | None) -> Made:
-        doubtful = float(np.mean(sd)) > DOUBT
+        doubtful = float(np.mean(sd[..., :1] if sd.strides[-1] == 0 else sd)) > DOUBT
         return Made(
             frame=timed(colour.native(picture, self.window.natives.nearest(slot.after)), slot),
             origin=_origin(slot),

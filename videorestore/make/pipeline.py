@@ -235,7 +235,7 @@ class Restoring(Work):
             skip=steps.missing | steps.untouched,
             gains=steps.gains,
             room=Room(self.scratch if on_disk else None),
-            folded=model == "motion" and steps.reads_once and noise is not None,
+            folded=model == "motion" and steps.reads_once,
             exact=steps.masks is not None,
         )
         window.noise = None if noise is None else noise.of_frames(window.numbers)

@@ -141,16 +141,23 @@ class Unfolded:
 
     def __getitem__(self, key: Any) -> FloatArray:
         single, (frames, rows, columns) = _ranges(key, self.shape)
-        out = np.empty((len(frames), len(rows), len(columns), self.shape[3]), np.float32)
         box = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
+        part = None if (len(rows), len(columns)) == self.shape[1:3] else box
+        if single:
+            return self._picture(frames[0], part)
+        out = np.empty((len(frames), len(rows), len(columns), self.shape[3]), np.float32)
         for picture, i in zip(out, frames):
-            frame = self._frames[i]
-            picture[:] = colour.working(frame, box)
-            if frame.index in self._gains:
-                gain, offset = self._gains[frame.index]
-                picture *= np.float32(gain)
-                picture += np.float32(offset)
-        return out[0] if single else out
+            picture[:] = self._picture(i, part)
+        return out
+
+    def _picture(self, number: int, part: tuple[slice, slice] | None) -> FloatArray:
+        frame = self._frames[number]
+        picture = colour.working(frame, part)
+        if frame.index in self._gains:
+            gain, offset = self._gains[frame.index]
+            picture *= np.float32(gain)
+            picture += np.float32(offset)
+        return picture
 
 
 class Patched:

@@ -58,8 +58,8 @@ class Steps:
 
     @property
     def reads_once(self) -> bool:
-        """Whether the pixels of the source are read once only: noise is removed, and nothing else is done."""
-        return self.denoises and self.masks is None and not self.makes_any
+        """Whether the pixels of the source are read once only: noise is removed or frames are made, and nothing else is done."""
+        return self.masks is None and not (self.denoises and self.makes_any)
 
     @property
     def makes_any(self) -> bool:

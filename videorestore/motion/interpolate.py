@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache, surroundings
-from videorestore.motion.fusion import agreeing, fuse, look, spline_coefficients
-from videorestore.motion.interpolate_sd import Evidence, copied, deviation
+from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
+from videorestore.motion.interpolate_sd import Bytes, Evidence, copied, deviation
 from videorestore.motion.splat import apart, carry, favour, fill, splat
 from videorestore.motion.tracks import flickering, track
 from videorestore.motion.warp import Floats
 
 REACH = 2  # frames read on each side of a target
 _COST_BOX = (9, 9)
-_PASSES, _HEAVY = 1.5, 2.0  # pixels of motion and support of what passes over a pixel that stands still
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
@@ -49,10 +48,10 @@ class Interpolated:
     sd: Floats
 
 
-class _Reduced:
-    """Frames ``(n, h, w, c)`` by means over squares of a side; the last few are held."""
+class _Held:
+    """Frames ``(n, h, w, c)`` of a stack as float32, by means over squares of a side; the last few are held."""
 
-    def __init__(self, frames: Any, size: int) -> None:
+    def __init__(self, frames: Any, size: int = 1) -> None:
         count, height, width, channels = frames.shape
         self.shape: tuple[int, ...] = (count, -(-height // size), -(-width // size), channels)
         self._frames, self._size = frames, size
@@ -63,31 +62,25 @@ class _Reduced:
 
     def __getitem__(self, index: int) -> Floats:
         if index not in self._held:
-            self._held = {k: v for k, v in self._held.items() if abs(k - index) <= 2 * REACH}
-            self._held[index] = _reduced(self._frames[index], self._size)
+            self._held = {k: v for k, v in self._held.items() if abs(k - index) < 2 * REACH}
+            frame = np.asarray(self._frames[index], np.float32)
+            self._held[index] = frame if self._size == 1 else _reduced(frame, self._size)
         return self._held[index]
 
 
 @dataclass(slots=True)
 class _Window:
-    """What is computed once for all targets; ``frames`` are an array, or anything that can be cut like one."""
+    """What is computed once for all targets."""
 
-    frames: Any
+    frames: _Held
     times: NDArray[np.float64]
     cache: FlowCache
     curved: bool
     size: int
     """Pixels of a frame, along an axis, to one of those in which motion is sought."""
     splines: dict[int, Floats] = field(default_factory=dict)
+    pairs: dict[int, Bytes] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
-    held: dict[int, Floats] = field(default_factory=dict)
-
-    def frame(self, index: int) -> Floats:
-        """A frame ``(h, w, c)``; the last few are held."""
-        if index not in self.held:
-            self.held = {k: v for k, v in self.held.items() if abs(k - index) <= REACH}
-            self.held[index] = np.asarray(self.frames[index], np.float32)
-        return self.held[index]
 
     def space(self, name: str, *shape: int) -> Floats:
         """An array for one frame after the other: fresh memory costs more than what is written to it."""
@@ -95,10 +88,18 @@ class _Window:
             self.scratch[name] = np.empty(shape, np.float32)
         return self.scratch[name]
 
+    def alike(self, index: int) -> Bytes:
+        """1 where ``(2, h, w)`` a frame and the next one are close, and where they are the same; see `compare`."""
+        if index not in self.pairs:
+            self.pairs = {k: v for k, v in self.pairs.items() if abs(k - index) <= 1}
+            self.pairs[index] = np.empty((2, *self.frames.shape[1:3]), np.uint8)
+            compare(self.frames[index], self.frames[index + 1], np.float32(_STILL), *self.pairs[index])
+        return self.pairs[index]
+
     def spline(self, index: int) -> Floats:
         if index not in self.splines:
             self.splines = {k: v for k, v in self.splines.items() if abs(k - index) <= 1}
-            self.splines[index] = spline_coefficients(self.frame(index))
+            self.splines[index] = spline_coefficients(self.frames[index])
         return self.splines[index]
 
 
@@ -152,13 +153,13 @@ class Maker:
         _check(frames, at, quality)
         fast = quality == "fast"
         self._moves_on = cache is None
-        size = 1
+        held, size = _Held(frames), 1
         if cache is None:
             size = 1 if quality == "best" else _reduction(*frames.shape[1:3])
-            seen = frames if size == 1 else _Reduced(frames, size)
+            seen = held if size == 1 else _Held(held, size)
             fine = _FINE[quality] if size == 1 else not fast
             cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=None if fast else _alone(at))
-        self._window = _Window(frames=frames, times=at, cache=cache, curved=not fast, size=size)
+        self._window = _Window(frames=held, times=at, cache=cache, curved=not fast, size=size)
 
     def at(self, targets: NDArray[np.float64]) -> Interpolated:
         """See `interpolate`."""
@@ -194,10 +195,10 @@ def _frame(window: _Window, target: float, mean: Floats, sd: Floats) -> None:
     times = window.times
     after = int(np.searchsorted(times, target))
     if after < len(times) and times[after] == target:
-        mean[...], sd[...] = window.frame(after), 0.0
+        mean[...], sd[...] = window.frames[after], 0.0
     elif after == 0 or after == len(times):
         end = 0 if after == 0 else after - 1
-        mean[...], sd[...] = window.frame(end), _repeated(window, end, target)
+        mean[...], sd[...] = window.frames[end], _repeated(window, end, target)
     else:
         _between(window, after - 1, target, mean, sd)
 
@@ -209,7 +210,7 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
         return np.full((*window.frames.shape[1:3], 1), 255.0 / np.sqrt(12.0), np.float32)
     inner = 1 if end == 0 else end - 1
     steps = abs(target - times[end]) / abs(times[inner] - times[end])
-    change = np.square(window.frame(end) - window.frame(inner)).mean(axis=2)
+    change = np.square(window.frames[end] - window.frames[inner]).mean(axis=2)
     around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
         np.sqrt(steps)
     )
@@ -219,7 +220,7 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
 def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floats) -> None:
     after = before + 1
     times = window.times
-    frames = window.frame(before), window.frame(after)
+    frames = window.frames[before], window.frames[after]
     share = (target - times[before]) / (times[after] - times[before])
     sides = (
         track(window.cache, times, before, after, target, curved=window.curved),
@@ -248,22 +249,19 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
     fill(sums[1], support[1], paths[1])
     fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
     support[2] *= np.float32(0.5)
-    wide, support = (paths, support) if window.size == 1 else _enlarged(window, paths, support)
     blends = window.space("blends", 3, *shape)
     gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
-    still = _standing(window, before)
-    if passing:
-        still *= ~_passed(wide[2], support[2])
+    single = np.empty(shape[:2], np.uint8)
     look(
-        *frames, still, window.spline(before), window.spline(after), *flows, *sure,
-        window.size, wide, np.float32(share), blends, gaps, costs,
+        *frames, _standing(window, before), passing, window.spline(before), window.spline(after), *flows, *sure,
+        window.size, paths, support, np.float32(share), blends, gaps, costs, single,
     )  # fmt: skip
     costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
     evidence = window.space("evidence", 3, *shape[:2])
-    fuse(costs, support, window.size, paths, blends, gaps, mean, evidence)
+    fuse(costs, support, window.size, paths, blends, gaps, single, mean, evidence)
     known = Evidence(
-        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(*frames),
+        gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(window.alike(before)[1]),
         flicker=_flicker(window, before, share),
     )  # fmt: skip
     sd[...] = deviation(mean, known)[..., None]
@@ -274,27 +272,15 @@ def _reduction(height: int, width: int) -> int:
     return int(np.clip(np.sqrt(height * width / _ENOUGH), 1, _MOST))
 
 
-def _reduced(frame: NDArray[np.generic], size: int) -> Floats:
+def _reduced(frame: Floats, size: int) -> Floats:
     """A frame ``(h, w, c)`` by means over squares of a side; at the border the last pixels count as often as is needed."""
     height, width, channels = frame.shape
-    pixels = np.pad(
-        np.asarray(frame, np.float32), ((0, -height % size), (0, -width % size), (0, 0)), mode="edge"
-    )
-    rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
+    rows, columns = -(-height // size), -(-width // size)
+    pixels = frame
+    if (rows * size, columns * size) != (height, width):
+        pixels = np.pad(frame, ((0, rows * size - height), (0, columns * size - width), (0, 0)), mode="edge")
     means = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
     return np.asarray(means, np.float32).reshape(rows, columns, channels)
-
-
-def _enlarged(window: _Window, paths: Floats, support: Floats) -> tuple[Floats, Floats]:
-    """Ways ``(m, h, w, 4)`` of paths ``(m, rows, columns, 6)``, and their support, at the size of the frames."""
-    count, rows, columns = support.shape
-    height, width = window.frames.shape[1:3]
-    whole = rows * window.size, columns * window.size
-    ways, heavier = window.space("ways", count, *whole, 4), window.space("heavier", count, *whole)
-    for k in range(count):
-        cv2.resize(paths[k, ..., :4] * np.float32(window.size), whole[::-1], dst=ways[k])
-        cv2.resize(support[k], whole[::-1], dst=heavier[k])
-    return np.ascontiguousarray(ways[:, :height, :width]), np.ascontiguousarray(heavier[:, :height, :width])
 
 
 def _flicker(window: _Window, before: int, share: float) -> float:
@@ -304,33 +290,25 @@ def _flicker(window: _Window, before: int, share: float) -> float:
         return 0.0
     ways = (before, low), (before, before + 1), (before + 1, before + 2)
     first, middle, last = (window.cache.flow(*way).vectors for way in ways)
-    seen = [window.cache.frames[k] if window.size > 1 else window.frame(k) for k in range(low, high)]
+    seen = [(window.frames if window.size == 1 else window.cache.frames)[k] for k in range(low, high)]
     variance = flickering(seen, (first, middle, last), window.times[low:high])
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
 
-def _standing(window: _Window, before: int) -> Floats:
+def _standing(window: _Window, before: int) -> Bytes:
     """1 at ``(h, w)`` where a pixel stands still: the frames around agree there without motion.
 
     A logo or a subtitle over a moving scene is what needs this; its edges are dragged along by any smooth flow.
     """
     low, high = before - 1, before + 3
-    here = window.frame(before)
-    agree = np.ones(here.shape[:2], np.float32)
-    agreeing(here, window.frame(before + 1), np.float32(_STILL), agree)
+    agree = window.alike(before)[0]
     # Two frames agree by chance more often than four do: then most of the neighbours must stand still as well.
-    two = _mostly(agree, 6.5)
+    two = _mostly(agree, 7)
     if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
         return two
-    for other in (low, high - 1):
-        agreeing(here, window.frame(other), np.float32(_STILL), agree)
-    return np.maximum(two, _mostly(agree, 3.5))
-
-
-def _passed(paths: Floats, support: Floats) -> NDArray[np.bool_]:
-    """Where ``(h, w)`` something that moves otherwise than its surroundings arrives between two looks at what stands still."""
-    moved = np.maximum(np.abs(paths[..., 2] - paths[..., 0]), np.abs(paths[..., 3] - paths[..., 1]))
-    return np.asarray((moved > _PASSES) & (support > _HEAVY))
+    close, same = np.empty((2, *agree.shape), np.uint8)
+    compare(window.frames[before], window.frames[high - 1], np.float32(_STILL), close, same)
+    return two | _mostly(agree & window.alike(low)[0] & close, 4)
 
 
 def _even(times: NDArray[np.float64]) -> bool:
@@ -347,6 +325,7 @@ def _alone(times: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(steps >= _LONG * np.minimum(around[:-2], around[2:]))
 
 
-def _mostly(agree: Floats, most: float) -> Floats:
-    """1 at ``(h, w)`` where it is 1, and so it is at ``most`` of 3 x 3 pixels."""
-    return np.asarray(agree * (cv2.blur(agree, (3, 3), borderType=cv2.BORDER_REFLECT) * 9.0 >= most))
+def _mostly(agree: Bytes, least: int) -> Bytes:
+    """1 at ``(h, w)`` where it is 1, and so it is at the ``least`` number of 3 x 3 pixels."""
+    count = cv2.boxFilter(agree, -1, (3, 3), normalize=False, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(agree & (count >= least), np.uint8)

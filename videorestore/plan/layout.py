@@ -159,8 +159,8 @@ def motion_layout(
             part = part_pixels(height, width, side)
             work = (DENOISING_CODED if coded else DENOISING)[quality] * part if quality else 0
             held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-            if quality and not mending and not making:
-                held = FOLDED if on_disk else FOLDED + RESULT
+            if not mending and not (quality and making):
+                held = FOLDED if on_disk or not quality else FOLDED + RESULT
             anyway = work + held * pixels
             if on_disk:
                 anyway = max(work, 12 * looked_at if mending else 0) + held * pixels

@@ -154,10 +154,11 @@ def frame_fact(story: Story) -> dict[str, Any]:
 
 
 def mean_sd(sd_map: FloatArray | None) -> float | None:
-    """Root mean square of an sd map; None where there is nothing finite."""
+    """Root mean square of an sd map, which may be one for all colours; None where there is nothing finite."""
     if sd_map is None or sd_map.size == 0:
         return None
-    value = float(np.sqrt(np.mean(np.square(sd_map), dtype=np.float64)))
+    own = sd_map[..., :1] if sd_map.strides[-1] == 0 else sd_map
+    value = float(np.sqrt(np.mean(np.square(own), dtype=np.float64)))
     return round(value, 3) if math.isfinite(value) else None
 
 
