@@ -92,10 +92,10 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
 
 
 @kernel
-def same_way(one: Floats, other: Floats) -> bool:
-    """Whether two candidates ``(4,)`` are one path."""
-    apart = max(abs(one[0] - other[0]), abs(one[1] - other[1]))
-    return max(apart, abs(one[2] - other[2]), abs(one[3] - other[3])) < _SAME
+def same_way(ways: Floats, one: int, other: int) -> bool:
+    """Whether two of some paths ``(n, 4)`` are one. (To cut them out first costs more than to compare them.)"""
+    apart = max(abs(ways[one, 0] - ways[other, 0]), abs(ways[one, 1] - ways[other, 1]))
+    return max(apart, abs(ways[one, 2] - ways[other, 2]), abs(ways[one, 3] - ways[other, 3])) < _SAME
 
 
 @kernel
@@ -155,7 +155,7 @@ def look(
     scale, shift = one / np.float32(size), (one / np.float32(size) - one) / np.float32(2.0)
     square = np.float32(size * size)
     value0, value1 = np.empty(read, np.float32), np.empty(read, np.float32)
-    line, way = np.empty((columns, candidates, 4), np.float32), np.empty((candidates, 4), np.float32)
+    line, way = np.empty((columns * candidates, 4), np.float32), np.empty((candidates, 4), np.float32)
     agree = np.empty(columns, np.bool_)
     for y in range(start, stop):
         top, bottom, down = around(y, scale, rows)
@@ -163,21 +163,23 @@ def look(
             for m in range(candidates):
                 for k in range(4):
                     upper, lower = paths[m, top, column, k], paths[m, bottom, column, k]
-                    line[column, m, k] = np.float32(size) * (upper + down * (lower - upper))
+                    line[column * candidates + m, k] = np.float32(size) * (upper + down * (lower - upper))
             agree[column] = True
             for m in range(1, candidates):
-                agree[column] &= same_way(line[column, m], line[column, 0])
+                agree[column] &= same_way(line, column * candidates + m, column * candidates)
         for x in range(width):
             left, right, across = around(x, scale, columns)
             # Paths that are one at both of the places around are one in between.
             alone = agree[left] and agree[right]
             for m in range(1 if alone and not passing else candidates):
+                step = np.uintp(candidates)
+                before, after = left * step + np.uintp(m), right * step + np.uintp(m)
                 for k in range(4):
-                    way[m, k] = line[left, m, k] + across * (line[right, m, k] - line[left, m, k])
+                    way[m, k] = line[before, k] + across * (line[after, k] - line[before, k])
             rests = still[y, x] != 0
             if rests and passing and support[candidates - 1, top, left] > _HEAVY:
-                last = way[candidates - 1]
-                rests = max(abs(last[2] - last[0]), abs(last[3] - last[1])) <= _PASSES
+                m = candidates - 1
+                rests = max(abs(way[m, 2] - way[m, 0]), abs(way[m, 3] - way[m, 1])) <= _PASSES
             if rests:
                 difference = zero
                 for c in range(channels):
@@ -193,7 +195,7 @@ def look(
             for m in range(1 if alone else candidates):
                 known = -1
                 for k in range(m):
-                    if same_way(way[m], way[k]):
+                    if same_way(way, m, k):
                         known = k
                         break
                 if known >= 0:
