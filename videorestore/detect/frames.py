@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.clip import FloatArray
 from videorestore.detect.cuts import find_cuts, find_fades, with_gaps
 from videorestore.detect.dropped import Dropped, find_dropped, find_holes
 from videorestore.detect.flicker import find_flicker
-from videorestore.detect.measures import LAGS, Measures, measure
+from videorestore.detect.measures import LAGS, Measures
 
 _AROUND = 12
 _FLAT, _WHITE = 4.0, 200.0  # contrast and level of pictures that show nothing
@@ -88,21 +87,15 @@ class Survey:
     gains: NDArray[np.float64]
 
 
-def survey(thumbnails: Iterable[FloatArray], times: Sequence[Fraction] | None = None) -> Survey:
-    """Look through a clip once.
+def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey:
+    """The verdict on measured frames.
 
     Parameters
     ----------
-    thumbnails : iterable of ndarray, shape (height, width) or (height, width, channels)
-        Small pictures in order, luma or RGB, 0..255; about 320 pixels along the longer side.
+    measures : Measures
     times : sequence of Fraction, optional
-        Presentation times in seconds, one per picture.
+        Presentation times in seconds, one per frame.
     """
-    return judge(measure(thumbnails), times)
-
-
-def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey:
-    """The verdict on measured frames; see `survey`."""
     n = len(measures)
     black = _black(measures)
     garbage = _garbage(measures, black)
