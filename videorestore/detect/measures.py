@@ -164,6 +164,12 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
     )
 
 
+def runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last number of every run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+    return [(int(first), int(stop) - 1) for first, stop in zip(edges[::2], edges[1::2])]
+
+
 def _coarse(luma: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of coarse blocks."""
     mean, square = (cv2.resize(v, GRID[::-1], interpolation=cv2.INTER_AREA) for v in (luma, luma * luma))
