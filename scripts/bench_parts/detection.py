@@ -23,7 +23,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from bench_parts.clips import parts  # noqa: E402
 
 from videorestore.detect.damage import find_damage  # noqa: E402
-from videorestore.detect.frames import survey  # noqa: E402
+from videorestore.detect.frames import judge  # noqa: E402
+from videorestore.detect.measures import measure  # noqa: E402
 
 Frames = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -141,13 +142,13 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
             continue
         shots.append(np.stack([cv2.resize(f, (320, 240), interpolation=cv2.INTER_AREA) for f in frames[:16]]))
         spoilt, truth = faulty(frames, rng)
-        found = survey(iter(spoilt))
+        found = judge(measure(spoilt))
         tallies["repeats"].add(found.duplicates, truth["repeats"])
         tallies["black"].add(found.black, truth["black"])
         tallies["garbage"].add(found.corrupt_suspects, truth["snow"] + truth["grey"] + truth["half"])
         tallies["to fill"].add(found.worthless, [k for kind in truth if kind != "flash" for k in truth[kind]])
         lost = int(rng.integers(len(frames) // 3, 2 * len(frames) // 3))
-        short = survey(iter(np.delete(frames, lost, axis=0)))
+        short = judge(measure(np.delete(frames, lost, axis=0)))
         tallies["dropped"].add([one.after for one in short.dropped], [lost - 1])
         few = frames[:8]
         spotted, masks = dirty(few, rng)
@@ -163,7 +164,7 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     if not shots:
         return {"frames": [], "pixels": []}
     starts = np.cumsum([len(shot) for shot in shots])[:-1]
-    tallies["cuts"].add(survey(iter(np.concatenate(shots))).cuts, starts)
+    tallies["cuts"].add(judge(measure(np.concatenate(shots))).cuts, starts)
     return {"frames": [tally.row(name) for name, tally in tallies.items()], "pixels": pixels}
 
 

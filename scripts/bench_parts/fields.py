@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from videorestore.detect.combs import directions  # noqa: E402
+from videorestore.detect.combs import narrow_directions, narrowed  # noqa: E402
 from videorestore.detect.fields import judge_shot  # noqa: E402
 from videorestore.detect.ways import WAYS  # noqa: E402
 from videorestore.media.pipe import ffmpeg  # noqa: E402
@@ -154,7 +154,7 @@ def kinds(name: str, pictures: Pictures, noise: float) -> dict[str, Any]:
             frames.append(
                 np.clip(np.rint(frame + rng.normal(0, noise, frame.shape)), 0, 255).astype(np.float32)
             )
-        found = judge_shot(directions(frames))
+        found = judge_shot(narrow_directions([narrowed(f) for f in frames]))
         same = (found.kind, found.order) == (way.kind, way.order)
         counts["unknown" if found.kind == "unknown" else "right" if same else "wrong"] += 1
     return {"clip": name, "noise": noise, **counts}

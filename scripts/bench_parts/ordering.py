@@ -79,10 +79,33 @@ def peers(rows: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     return orders
 
 
+def agreement(one: np.ndarray, two: np.ndarray, ring: bool = False) -> float:
+    """|Kendall's tau| of two orders of the same frames; the best over all cuts when the curve is closed."""
+    from scipy.stats import kendalltau
+
+    n = len(one)
+    rank = np.empty(n, np.int64)
+    rank[one] = np.arange(n)
+    ranks = rank[two]
+    if not ring:
+        return abs(float(kendalltau(np.arange(n), ranks)[0]))
+    # Rotations that matter bring a step of one order to the cut of the other: try the longest jumps of rank.
+    jumps = np.abs(np.diff(np.append(ranks, ranks[0])))
+    cuts = np.argsort(-jumps, kind="stable")[:8]
+    best = 0.0
+    for cut in cuts:
+        turned = np.roll(ranks, -int(cut) - 1)
+        for shift in {0, int(turned[0]), int(turned[-1])}:
+            for flip in (turned, n - 1 - turned):
+                moved = (flip - (shift if flip is turned else n - 1 - shift)) % n
+                best = max(best, abs(float(kendalltau(np.arange(n), moved)[0])))
+    return best
+
+
 def orders(quick: bool, seed: int = 0) -> list[dict[str, Any]]:
     """One row for each clip and noise level."""
     from videorestore.order.distances import describe
-    from videorestore.order.reorder import agreement, reorder
+    from videorestore.order.reorder import reorder
 
     table = []
     for name, (frames, closed) in clips(quick).items():

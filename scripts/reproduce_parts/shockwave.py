@@ -65,9 +65,9 @@ def main(arguments: list[str]) -> int:
     truth = clean[seen]
 
     start = time.process_time()
-    ours, ours_sd, info = denoise(noisy[seen])
+    ours, ours_sd, fit = denoise(noisy[seen])
     seconds = time.process_time() - start
-    independent, _ = info.fit.predict(noisy[seen], info.x)
+    independent, _ = fit.predict(noisy[seen], fit.x)
     rows = [("", "MSE, 0..255", "MSE, 0..1")]
 
     def line(name: str, made: np.ndarray) -> float:
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
         if error < best_error:
             best_peer = np.array(best_nlm)
             best_peer[some] = block[..., None]
-    table(f"Denoising, noise sd {options.sd:g} of the range (estimated {info.noise_sd / 255:.4f})", rows)
+    table(f"Denoising, noise sd {options.sd:g} of the range (estimated {fit.noise_sd / 255:.4f})", rows)
     print(f"  ours / non-local means {mse(ours, truth) / nlm_error:.2f}; CPU {seconds:.1f} s")
     print(f"  covered by our 95 % interval: {(np.abs(ours - truth) < 1.96 * ours_sd).mean():.3f}")
     print("  the paper (scales not stated): electroGP 1.8e-3, non-local means 63.37, diffusion 61.79")
@@ -109,9 +109,8 @@ def main(arguments: list[str]) -> int:
     made, made_sd = filled.frames, filled.sd
     target = clean[52]
     straight = (best_peer[left] + best_peer[right]) / 2
-    x = info.fit
-    middle = info.x[left] + 0.5 * (info.x[right] - info.x[left])
-    alone, _ = x.predict(noisy[seen], np.array([middle]))
+    middle = fit.x[left] + 0.5 * (fit.x[right] - fit.x[left])
+    alone, _ = fit.predict(noisy[seen], np.array([middle]))
     rows = [
         ("ours", f"{mse(made[2], target):.2f}"),
         ("electroGP, pixels independent (the paper's)", f"{mse(alone[0], target):.2f}"),
@@ -129,7 +128,7 @@ def main(arguments: list[str]) -> int:
         "Frame 53, in the middle of five missing ones; MSE, 0..255 (the paper: electroGP 2e-5, linear 13)",
         rows,
     )
-    gap = (info.x[right] - info.x[left]) / np.median(np.diff(info.x))
+    gap = (fit.x[right] - fit.x[left]) / np.median(np.diff(fit.x))
     print(f"  the hole of five frames is {gap:.2f} median latent steps wide (truth 6)")
 
     times = seen.astype(np.float64)

@@ -9,8 +9,6 @@ import pytest
 
 from videorestore.curve.blocks import Blocks, cosines, wiener
 from videorestore.curve.denoise import denoise
-from videorestore.curve.fit import fit_shot
-from videorestore.errors import InputError
 from videorestore.spatial.noise import Noise
 
 
@@ -32,7 +30,7 @@ def test_error_is_a_small_share_of_the_noise(pan, noisy, restored):
 
 
 def test_space_helps_the_curve(pan, noisy, restored):
-    along, _ = restored[2].fit.predict(noisy, restored[2].x)
+    along, _ = restored[2].predict(noisy, restored[2].x)
     assert np.square(restored[0] - pan).mean() < 0.5 * np.square(along - pan).mean()
 
 
@@ -53,7 +51,7 @@ def test_tiles_do_not_show(noisy, restored, monkeypatch):
     import videorestore.curve.denoise as module
 
     monkeypatch.setattr(module, "TILE", 16)
-    small, _, _ = denoise(noisy, Noise.white(restored[2].noise_sd, clipped=False), fit=restored[2].fit)
+    small, _, _ = denoise(noisy)
     assert np.abs(small - restored[0]).max() < 2
 
 
@@ -71,11 +69,6 @@ def test_integers_and_outputs_given(noisy):
     mean, sd, _ = denoise(frames, Noise.white(20.0), out=out, out_sd=out_sd)
     assert mean is out and sd is out_sd
     assert np.isfinite(out).all() and (out_sd > 0).all()
-
-
-def test_a_fit_of_fewer_frames_is_refused(noisy):
-    with pytest.raises(InputError, match=f"all {len(noisy)} frames"):
-        denoise(noisy, fit=fit_shot(noisy, missing=[3]))
 
 
 def test_clipped_blacks_stay_black(pan):

@@ -6,12 +6,17 @@ import cv2
 import numpy as np
 import pytest
 
-from videorestore.detect.combs import directions, field_moments
+from videorestore.detect.combs import field_moments, narrow_directions, narrowed
 from videorestore.detect.fields import Fields, Verdict, judge_shot, judge_shots, rhythm
 from videorestore.detect.ways import WAYS
 from videorestore.fields.film import pictures
 
 HEIGHT, WIDTH = 96, 128
+
+
+def directions(frames):
+    """How the fields of whole frames and their next ones differ."""
+    return narrow_directions([narrowed(frame) for frame in frames])
 
 
 def scene(count: int, *, speed: float = 1.3, seed: int = 0) -> np.ndarray:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.motion.scenes import translating
 from videorestore.motion import flow as flows
-from videorestore.motion.flow import FlowCache, View, fast_flow, luma, medium_flow, pair, residual
+from videorestore.motion.flow import FlowCache, View, fast_flow, luma, medium_flow, pair
 from videorestore.motion.warp import compose, inside, warp
 
 
@@ -111,17 +111,3 @@ def test_no_flow_is_computed_twice(monkeypatch):
     cache.drop_before(1)
     cache.flow(0, 1)
     assert len(calls) == 2
-
-
-def test_chained_flow_adds_up():
-    cache = FlowCache(translating([(0, 0), (2, 1), (4, 2), (6, 3)], shape=(64, 80)))
-    inner = (slice(16, -16), slice(16, -16))
-    np.testing.assert_allclose(np.median(cache.chain(0, 3)[inner], axis=(0, 1)), (6, 3), atol=0.2)
-    np.testing.assert_allclose(np.median(cache.chain(3, 0)[inner], axis=(0, 1)), (-6, -3), atol=0.2)
-    assert not cache.chain(1, 1).any()
-
-
-def test_residual_tells_a_cut_from_motion():
-    moving = translating([(0, 0), (3, 0)], shape=(64, 80))
-    other = translating([(0, 0)], shape=(64, 80), seed=5)
-    assert residual(moving[0], moving[1]) * 3 < residual(moving[0], other[0])

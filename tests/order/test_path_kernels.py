@@ -36,7 +36,8 @@ def test_the_cost_of_a_tour_is_that_of_the_twin(seed):
     run = tour[3:12].copy()
     steps = sum(distance[a, b] for a, b in zip(run[:-1], run[1:]))
     bends = sum(kernels._bend(distance, a, b, c, WEIGHT) for a, b, c in zip(run, run[1:], run[2:]))
-    assert kernels.stretch_cost(distance, run, WEIGHT) == pytest.approx(steps + bends)
+    made = kernels._stretch(distance, tour, 3, 0, 0, False, 0, 8, WEIGHT)
+    assert made == pytest.approx(steps + bends)
 
 
 def test_a_bend_at_the_free_end_costs_nothing():
@@ -65,37 +66,34 @@ def test_a_reversed_stretch_gains_what_was_foretold(seed):
 def test_a_carried_run_gains_what_was_foretold(length_of_run, flip):
     n = 40
     distance = plane(n, 7)
-    window, other = np.empty(64, np.int64), np.empty(64, np.int64)
     for spot in range(length_of_run, n - 1):
         for first in (0, 17, n - 2):
             tour, place = shuffled(n, spot)
             before = cost_with_bends(tour, distance, WEIGHT)
-            gain = kernels._carry_gain(
-                distance, tour, first, length_of_run, spot, flip, WEIGHT, window, other
-            )
+            gain = kernels._carry_gain(distance, tour, first, length_of_run, spot, flip, WEIGHT)
             run = [int(tour[(first + k) % n]) for k in range(length_of_run)]
             rest = [int(tour[(first + k) % n]) for k in range(length_of_run, n)]
             after = int(tour[(first + spot) % n])
             at = rest.index(after) + 1
             twin = [*rest[:at], *(run[::-1] if flip else run), *rest[at:]]
-            kernels._carry(tour, place, first, length_of_run, after, flip)
+            kernels._carry(tour, place, first, length_of_run, spot, flip)
             assert length(tour, distance) == pytest.approx(length(twin, distance))
             assert tour.tolist() == twin and np.array_equal(tour[place], np.arange(n))
             assert before - cost_with_bends(tour, distance, WEIGHT) == pytest.approx(gain, abs=1e-9), spot
 
 
-def test_settling_saves_what_it_says_and_leaves_nothing_queued():
+def test_settling_saves_and_leaves_nothing_queued():
     n = 30
     distance = plane(n, 3)
     near = np.argsort(distance + 1e9 * np.eye(n), axis=1)[:, :12].astype(np.int64)
     tour, place = shuffled(n, 3)
     before = cost_with_bends(tour, distance, WEIGHT)
     queue, queued = tour.copy(), np.ones(n, np.bool_)
-    saved = kernels._settle(distance, near, tour, place, WEIGHT, queue, queued, n)
-    assert saved > 0 and not queued.any()
-    assert before - saved == pytest.approx(cost_with_bends(tour, distance, WEIGHT))
-    queued[:] = True
-    assert kernels._settle(distance, near, tour, place, WEIGHT, tour.copy(), queued, n) == 0
+    kernels._settle(distance, near, tour, place, WEIGHT, queue, queued, n)
+    assert cost_with_bends(tour, distance, WEIGHT) < before and not queued.any()
+    touched = np.empty(12, np.int64)
+    for a in range(n):
+        assert kernels._improve(distance, near, tour, place, WEIGHT, a, touched) == (0.0, 0)
 
 
 def test_without_bends_the_shortest_way_is_found():

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from videorestore.errors import InputError
 from videorestore.order._kernels_path import search_tour, tour_cost
 from videorestore.order.distances import clean_distances, describe, find_foreign
 from videorestore.order.path import open_path
-from videorestore.order.reorder import agreement, reorder
+from videorestore.order.reorder import reorder
+
+
+def agreement(one, two):
+    """|Kendall's tau| of two orders of the same frames."""
+    rank = np.argsort(one)
+    return abs(kendalltau(np.arange(len(one)), rank[two])[0])
 
 
 def shuffled(frames, sd=0.0, seed=0):

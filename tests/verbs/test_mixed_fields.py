@@ -8,7 +8,7 @@ import numpy as np
 
 import videorestore as vr
 from tests.verbs.test_deinterlace import interlaced, scene
-from videorestore.detect.combs import directions
+from videorestore.detect.combs import narrow_directions, narrowed
 from videorestore.detect.fields import Fields, Verdict, judge_shot
 from videorestore.request.verbs import DeinterlaceOptions
 from videorestore.verbs.deinterlace import verdicts
@@ -59,7 +59,11 @@ def test_a_file_that_says_so_is_interlaced_where_no_pixel_tells() -> None:
     rng = np.random.default_rng(5)
     still = np.repeat(scene(1), 8, axis=0)
     noisy = np.clip(still + rng.normal(0, 9, still.shape), 0, 255).astype(np.uint8)
-    shots = Fields(shots=(((0, 8), judge_shot(directions(list(noisy[..., 0].astype(np.float32))))),))
+    shots = Fields(
+        shots=(
+            ((0, 8), judge_shot(narrow_directions([narrowed(f) for f in noisy[..., 0].astype(np.float32)]))),
+        )
+    )
     found = SimpleNamespace(fields=shots, shots=((0, 8),))
     assert shots.shots[0][1].kind == "unknown"
     assert verdicts(found, DeinterlaceOptions(), True)[0][1].kind == "interlaced"

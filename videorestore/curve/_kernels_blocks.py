@@ -59,7 +59,6 @@ def _load(field: Any, t0: int, y0: int, x0: int, depth: int, size: int, out: Any
 def _one_block(
     noisy: Any,
     pilot: Any,
-    pilot_variance: Any,
     noise: Any,
     cosine: Any,
     cosine_t: Any,
@@ -87,19 +86,16 @@ def _one_block(
     _third_axis(b, cosine_t, c, depth, size)
     # a: coefficients of the noisy block, c: of the pilot.
     variance = 0.0
-    extra = 0.0
     for t in range(depth):
         for y in range(size):
             for x in range(size):
                 variance += noise[t0 + t, y0 + y, x0 + x]
-                extra += pilot_variance[t0 + t, y0 + y, x0 + x]
     variance /= depth * size * size
-    extra /= depth * size * size
     energy = 0.0
     left = 0.0
     for t in range(depth):
         for r in range(size * size):
-            prior = c[t, r] * c[t, r] + np.float32(extra)
+            prior = c[t, r] * c[t, r]
             gain = prior / (prior + np.float32(variance) + np.float32(1e-12))
             if t == 0 and r == 0:
                 gain = np.float32(1.0)
@@ -120,13 +116,12 @@ def _one_block(
                 mass[t0 + t, y0 + y, x0 + x] += w
 
 
-@parallel_kernel(lambda *args: args[8].size)
+@parallel_kernel(lambda *args: args[7].size)
 def filter_blocks(
     start: int,
     stop: int,
     noisy: Any,
     pilot: Any,
-    pilot_variance: Any,
     noise: Any,
     cosine: Any,
     time: Any,
@@ -144,8 +139,8 @@ def filter_blocks(
 
     Parameters
     ----------
-    noisy, pilot, pilot_variance, noise : ndarray (n, h, w), float32
-        Data, pilot, prior variance added to every squared coefficient of the pilot, and noise variance.
+    noisy, pilot, noise : ndarray (n, h, w), float32
+        Data, pilot, and noise variance.
     cosine, time : ndarray (size, size) and (depth, depth), float32
         Orthonormal transforms.
     window : ndarray (depth, size * size)
@@ -162,6 +157,6 @@ def filter_blocks(
         for j in range(times.shape[0]):
             for k in range(columns.shape[0]):
                 _one_block(
-                    noisy, pilot, pilot_variance, noise, cosine, cosine_t, time, time_t, window,
+                    noisy, pilot, noise, cosine, cosine_t, time, time_t, window,
                     times[j], rows[i], columns[k], work, total, mass, spread,
                 )  # fmt: skip

@@ -58,7 +58,6 @@ def wiener(
     pilot: FloatArray,
     variance: FloatArray,
     *,
-    pilot_variance: FloatArray | None = None,
     blocks: Blocks | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Empirical Wiener filter of planes in space and along their first axis.
@@ -68,8 +67,6 @@ def wiener(
     noisy, pilot : ndarray, shape (n, height, width)
     variance : ndarray, shape (n, height, width)
         Noise variance of every value.
-    pilot_variance : ndarray, shape (n, height, width), optional
-        Variance added to every squared coefficient of the pilot: what it may have lost.
     blocks : Blocks, optional
 
     Returns
@@ -85,8 +82,7 @@ def wiener(
     window = np.kaiser(depth, shape.beta)[:, None, None]
     window = window * np.kaiser(size, shape.beta)[:, None] * np.kaiser(size, shape.beta)
     total, mass, spread = (np.zeros(noisy.shape, np.float32) for _ in range(3))
-    extra = np.zeros(noisy.shape, np.float32) if pilot_variance is None else pilot_variance
-    given = [np.ascontiguousarray(array, np.float32) for array in (noisy, pilot, extra, variance)]
+    given = [np.ascontiguousarray(array, np.float32) for array in (noisy, pilot, variance)]
     weights = np.ascontiguousarray(window.reshape(depth, -1), np.float32)
     times, columns = _starts(n, depth, min(shape.stride, depth)), _starts(width, size, min(shape.step, size))
     for rows in _phases(_starts(height, size, min(shape.step, size)), size):

@@ -7,13 +7,11 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.curve.blocks import Blocks, wiener
 from videorestore.curve.fit import ShotCurve, fit_shot
-from videorestore.errors import InputError
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.planes import from_planes, to_planes, variance_from_planes, variance_to_planes
 from videorestore.spatial.stein import Divergence, Pair
@@ -41,24 +39,6 @@ _LARGE = Blocks(size=16, depth=16, step=8, stride=8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DenoiseInfo:
-    """What was learnt on the way.
-
-    Attributes
-    ----------
-    noise_sd : float
-        Sd of the noise that was removed.
-    x : ndarray, shape (n,)
-        Latent position of every frame.
-    fit : ShotCurve
-    """
-
-    noise_sd: float
-    x: NDArray[np.float64]
-    fit: ShotCurve
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Beside:
     """Another estimate of the frames, from elsewhere: half of the pilot, and weighed against the result in every place.
 
@@ -79,11 +59,10 @@ def denoise(
     frames: Any,
     noise: Noise | None = None,
     *,
-    fit: ShotCurve | None = None,
     beside: Beside | None = None,
     out: Any = None,
     out_sd: Any = None,
-) -> tuple[Any, Any, DenoiseInfo]:
+) -> tuple[Any, Any, ShotCurve]:
     """Posterior mean of every frame of a shot on one curve.
 
     Parameters
@@ -92,8 +71,6 @@ def denoise(
         In order; 0..255 scale.
     noise : Noise, optional
         Its level is estimated from the fit by default, the same everywhere.
-    fit : ShotCurve, optional
-        A fit of these frames, all of them.
     beside : Beside, optional
         Another estimate to be joined with.
     out, out_sd : arrays to write to, optional
@@ -105,17 +82,13 @@ def denoise(
         Of the samples as they are stored: where noise was clipped, see `Noise.unclip`.
     sd : array, likewise
         Posterior sd of the clean pixel; the noise itself is not in it.
-    info : DenoiseInfo
+    fit : ShotCurve
+        The curve that was laid through the frames.
     """
-    n, height, width, _ = frames.shape
+    _, height, width, _ = frames.shape
     mean = np.empty(frames.shape, np.float32) if out is None else out
     sd = np.empty(frames.shape, np.float32) if out_sd is None else out_sd
-    if fit is None:
-        fit = fit_shot(frames, sigma=None if noise is None else noise.sd)
-    if len(fit.rows) != n:
-        raise InputError(
-            f"the fit must cover all {n} frames, it covers {len(fit.rows)}; fill missing frames first."
-        )
+    fit = fit_shot(frames, sigma=None if noise is None else noise.sd)
     if noise is None:
         noise = Noise.white(fit.noise_sd, clipped=False)
     weights = fit.posterior.weights(fit.x)
@@ -133,7 +106,7 @@ def denoise(
                 values, spread = _tile(noisy, along, noise, _cut(beside, top, bottom, left, right))
             mean[:, y0:y1, x0:x1] = values[:, rows, columns]
             sd[:, y0:y1, x0:x1] = spread[:, rows, columns]
-    return mean, sd, DenoiseInfo(noise_sd=noise.sd, x=fit.x, fit=fit)
+    return mean, sd, fit
 
 
 def _cut(beside: Beside | None, top: int, bottom: int, left: int, right: int) -> Beside | None:

@@ -27,6 +27,9 @@ STRIP = 6_000_000
 STEPS = 120
 """Most steps of the search for a shot."""
 
+LOOKED_AT = 24
+"""Frames, evenly spread, that tell the noise."""
+
 LEAST_SD = 0.05
 """Noise that is always believed: samples are rounded (0..255 scale)."""
 
@@ -98,26 +101,20 @@ class ShotCurve:
 
     def strips(self, frames: Any) -> Iterator[tuple[int, int, FloatArray, slice]]:
         """Strips of rows ``y0, y1``, their pixels ``(m, k)`` in the frames of the fit, and where these stand."""
-        width, channels = self.shape[1:]
-        for y0, y1 in _strips(len(self.rows), self.shape):
-            block = _strip(frames, self.rows, y0, y1)
-            yield y0, y1, block, slice(y0 * width * channels, y1 * width * channels)
+        return _strips(frames, self.rows)
 
 
-def _strips(n: int, shape: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
-    height, width, channels = shape
-    rows = max(1, STRIP // max(1, n * width * channels))
-    for y0 in range(0, height, rows):
-        yield y0, min(height, y0 + rows)
-
-
-def _strip(frames: Any, rows: _Ints, y0: int, y1: int) -> FloatArray:
-    """Pixels ``(m, k)`` of some frames between two rows, as fresh float32."""
-    if len(rows) == len(frames):
-        part = np.array(frames[:, y0:y1], np.float32)
-    else:
-        part = np.stack([np.asarray(frames[int(i)][y0:y1], np.float32) for i in rows])
-    return part.reshape(len(rows), -1)
+def _strips(frames: Any, rows: _Ints) -> Iterator[tuple[int, int, FloatArray, slice]]:
+    """See `ShotCurve.strips`; pixels are fresh float32."""
+    height, width, channels = frames.shape[1:]
+    step = max(1, STRIP // max(1, len(rows) * width * channels))
+    for y0 in range(0, height, step):
+        y1 = min(height, y0 + step)
+        if len(rows) == len(frames):
+            part = np.array(frames[:, y0:y1], np.float32)
+        else:
+            part = np.stack([np.asarray(frames[int(i)][y0:y1], np.float32) for i in rows])
+        yield y0, y1, part.reshape(len(rows), -1), slice(y0 * width * channels, y1 * width * channels)
 
 
 def fit_shot(
@@ -150,8 +147,8 @@ def fit_shot(
     size = (height, width, channels)
 
     def chunks() -> Iterator[FloatArray]:
-        for y0, y1 in _strips(len(rows), size):
-            yield _strip(frames, rows, y0, y1)
+        for _, _, block, _ in _strips(frames, rows):
+            yield block
 
     options = Options(
         r="auto",
@@ -205,13 +202,13 @@ def _rows(
     return rows, clock
 
 
-def noise_level(frames: Any, fit: ShotCurve, count: int = 24) -> float:
+def noise_level(frames: Any, fit: ShotCurve) -> float:
     """Sd of white noise from what the curve leaves of some frames.
 
     The residual is differenced along both axes, so that motion that the curve misses, smooth in space, does not
     count; the median makes edges harmless. The share of the noise that the posterior followed is put back.
     """
-    pick = np.unique(np.linspace(0, len(fit.rows) - 1, min(count, len(fit.rows))).astype(int))
+    pick = np.unique(np.linspace(0, len(fit.rows) - 1, min(LOOKED_AT, len(fit.rows))).astype(int))
     height, width, channels = fit.shape
     if height < 4 or width < 4:
         return float(np.sqrt(np.median(fit.posterior.fit.noise_var)))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.curve.fit import ShotCurve, fit_shot
@@ -26,18 +25,16 @@ _POOR = 2.0
 _UNSEEN = np.float32(400)
 """Variance of what a curve says of pixels that no frame shows."""
 
+_DOUBTED = np.float32(0.05)
+"""Trust in it, of 1."""
+
 FEWEST = 4
 """Frames that a curve can be fitted to."""
-
-_Doubles = NDArray[np.float64]
 
 
 def inpaint(
     frames: FloatArray,
     masks: Mask,
-    *,
-    times: Sequence[float] | _Doubles | None = None,
-    fit: ShotCurve | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Regenerate missing pixels of frames in known order.
 
@@ -47,9 +44,6 @@ def inpaint(
         What stands under the mask is never read and may be NaN.
     masks : ndarray of bool, shape (n, height, width)
         True where a pixel is missing.
-    times : sequence of float, optional
-    fit : ShotCurve, optional
-        Of all frames.
 
     Returns
     -------
@@ -71,25 +65,18 @@ def inpaint(
     wanted = np.flatnonzero(masks.any(axis=(1, 2)))
     if not len(wanted):
         return made, sd
-    clock = np.arange(len(made), dtype=np.float64) if times is None else np.asarray(times, np.float64)
     never = np.asarray(masks.all(axis=0), np.bool_)
-    guess, _ = opinion(made, masks, times=clock, fit=fit)
+    guess, _ = opinion(made, masks)
     filled = np.where(masks[..., None], guess, made)
     result = filled.copy()
     for i in wanted:
-        around = _between(filled, clock, clock[i], skip=int(i))
+        around = _between(filled, int(i))
         candidates = [guess[i]] if around is None else [guess[i], around]
         result[i], sd[i] = complete(made[i], masks[i], candidates, doubtful=never)
     return result, sd
 
 
-def opinion(
-    frames: FloatArray,
-    masks: Mask,
-    *,
-    times: Sequence[float] | _Doubles | None = None,
-    fit: ShotCurve | None = None,
-) -> tuple[FloatArray, FloatArray]:
+def opinion(frames: FloatArray, masks: Mask) -> tuple[FloatArray, FloatArray]:
     """Every frame as the others tell it, and the variance of that; parameters as of `inpaint`.
 
     Returns
@@ -98,11 +85,10 @@ def opinion(
     variance : ndarray, float32, shape (n, height, width)
         Mean over the channels, noise included.
     """
-    clock = np.arange(len(frames), dtype=np.float64) if times is None else np.asarray(times, np.float64)
-    filled = _prefill(frames, masks, clock)
+    filled = _prefill(frames, masks)
     if len(frames) < FEWEST:
         return filled, np.full(masks.shape, _UNSEEN, np.float32)
-    fit = fit_shot(filled, times=clock) if fit is None else fit
+    fit = fit_shot(filled)
     for _ in range(2):
         guess, variance = _leave_one_out(filled, fit)
         filled[masks] = guess[masks]
@@ -137,12 +123,9 @@ def complete(
         mean = np.mean(guesses, axis=0).astype(np.float32)
         return mean, np.std(guesses, axis=0).astype(np.float32) + 1
     spatial, spatial_sd = fill(held, known)
-    trust = np.ones(mask.shape, np.float32)
+    trust, variance = np.ones(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
     if doubtful is not None:
-        trust = np.where(doubtful, np.float32(0.05), trust)
-    variance = np.zeros(mask.shape, np.float32)
-    if doubtful is not None:
-        variance = np.where(doubtful, _UNSEEN, variance)
+        trust, variance = np.where(doubtful, _DOUBTED, trust), np.where(doubtful, _UNSEEN, variance)
     # The fusion's regularisation is set for errors of some levels; on a clip known better than that the same
     # picture with more contrast is mended and scaled back.
     errors = [float(np.mean(np.square((g - held)[known]))) for g in guesses]
@@ -164,18 +147,18 @@ def complete(
     return mean, (np.sqrt(np.maximum(spread, 0)) / gain).astype(np.float32)
 
 
-def _between(filled: FloatArray, clock: _Doubles, time: float, *, skip: int) -> FloatArray | None:
-    """Motion between the frames around a time, without frame ``skip``."""
+def _between(filled: FloatArray, skip: int) -> FloatArray | None:
+    """Motion between the frames around the time of frame ``skip``, without it."""
     from videorestore.motion.interpolate import interpolate
 
     rows = [k for k in range(max(0, skip - 2), min(len(filled), skip + 3)) if k != skip]
-    rows = [k for j, k in enumerate(rows) if j == 0 or clock[k] > clock[rows[j - 1]]]
-    if len(rows) < 2 or not clock[rows[0]] < time < clock[rows[-1]]:
+    if len(rows) < 2 or not rows[0] < skip < rows[-1]:
         return None
-    return np.asarray(interpolate(filled[rows], clock[rows], np.array([time])).frames[0], np.float32)
+    made = interpolate(filled[rows], np.array(rows, np.float64), np.array([skip], np.float64))
+    return np.asarray(made.frames[0], np.float32)
 
 
-def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
+def _prefill(frames: FloatArray, masks: Mask) -> FloatArray:
     """Missing pixels interpolated in time between the nearest frames that show them; unseen ones from around."""
     from videorestore.spatial.kriging import fill
 
@@ -196,8 +179,7 @@ def _prefill(frames: FloatArray, masks: Mask, clock: _Doubles) -> FloatArray:
         earlier, later = last[i][hole], after[hole]
         a, b = np.where(earlier < 0, later, earlier), np.where(later < 0, earlier, later)
         y, x = np.nonzero(hole)
-        span = clock[b] - clock[a]
-        share = np.where(span > 0, (clock[i] - clock[a]) / np.where(span > 0, span, 1), 0.5)
+        share = np.where(b > a, (i - a) / np.where(b > a, b - a, 1), 0.5)
         share = np.clip(share, 0, 1)[:, None].astype(np.float32)
         filled[i, y, x] = (1 - share) * frames[a, y, x] + share * frames[b, y, x]
     if never.any():

@@ -183,8 +183,3 @@ def _scrolls(first: Floats, second: Floats) -> bool:
 def narrow_directions(frames: Sequence[Floats]) -> Doubles:
     """`direction` of every frame with the next ``(n - 1, SEEN)``."""
     return np.array([direction(a, b) for a, b in zip(frames[:-1], frames[1:])]).reshape(-1, SEEN)
-
-
-def directions(frames: Sequence[Floats]) -> Doubles:
-    """The same of frames ``(h, w)`` that are not narrow yet."""
-    return narrow_directions([narrowed(frame) for frame in frames])

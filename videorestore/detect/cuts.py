@@ -7,10 +7,11 @@ from collections.abc import Container, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.detect.measures import CUT, Measures
+from videorestore.detect.measures import CUT, Measures, runs
 
 _JUMP = 2.2  # a cut stands out of the steps around it by this factor
 _AROUND = 8
+_FLAT = 3.0  # contrast in levels of a picture into which another fades
 _GRAIN_JUMP, _GRAIN_STEP = 1.6, 1.5
 """A step at which noise grows or falls by so many times and so many levels (0..255 scale) is one between two shots:
 within a shot it may drift. Codecs change it by less from one kind of frame to another."""
@@ -96,24 +97,14 @@ def _behind(measures: Measures, worthless: NDArray[np.bool_], k: int) -> float:
 
 def find_fades(measures: Measures) -> list[tuple[int, int]]:
     """Stretches ``(first, last)`` in which the picture sinks into a flat one or rises out of it."""
-    flat = measures.contrast < 3.0
     fades: list[tuple[int, int]] = []
-    n = len(measures)
-    k = 0
-    while k < n:
-        if not flat[k]:
-            k += 1
-            continue
-        end = k
-        while end + 1 < n and flat[end + 1]:
-            end += 1
+    for k, end in runs(measures.contrast < _FLAT):
         before = _slope(measures.contrast, k, -1)
         after = _slope(measures.contrast, end, 1)
         if before is not None:
             fades.append((before, k))
         if after is not None:
             fades.append((end, after))
-        k = end + 1
     return fades
 
 

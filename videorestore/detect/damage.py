@@ -68,8 +68,6 @@ def find_damage(
     frames: Any,
     *,
     noise_sd: float = 0.0,
-    start: int = 0,
-    stop: int | None = None,
     least: float = LEAST,
     strict: bool = False,
     taped: bool = False,
@@ -80,11 +78,10 @@ def find_damage(
     Parameters
     ----------
     frames : ndarray, shape (n, height, width, channels), or the like on disk
-        One shot on the 0..255 scale. At least 3 frames, or nothing is found.
+        One shot on the 0..255 scale. At least 3 frames, or nothing is found. The verdict on one depends on up to `REACH`
+        frames on either side.
     noise_sd : float
         Standard deviation of the noise; thresholds rise with it.
-    start, stop : int
-        Only these frames are judged; they depend on up to `REACH` frames on either side.
     least : float
         Log odds from which on a place counts as damaged. Where damage is rare, more should be asked for.
     strict : bool
@@ -97,7 +94,7 @@ def find_damage(
 
     Returns
     -------
-    masks : ndarray of bool, shape (stop - start, height, width)
+    masks : ndarray of bool, shape (n, height, width)
     damage : list of Damage
         Connected places in order of frame, then from top to bottom.
     """
@@ -105,21 +102,16 @@ def find_damage(
         raise InputError(
             f"frames must have shape (n, height, width, channels), got {frames.shape}; add the missing axis."
         )
-    stop = len(frames) if stop is None else stop
-    if not 0 <= start <= stop <= len(frames):
-        raise InputError(
-            f"start and stop must lie in 0..{len(frames)} in this order, got {start}, {stop}; change them."
-        )
-    masks = np.zeros((stop - start, *frames.shape[1:3]), np.bool_)
+    masks = np.zeros(frames.shape[:3], np.bool_)
     damage: list[Damage] = []
-    spots = list(_weighed(Sight(frames, noise_sd, factor), start, stop, least, strict))
+    spots = list(_weighed(Sight(frames, noise_sd, factor), least, strict))
     struck = {spot.place.frame for spot, _ in spots}
-    common = strict and len(struck) > max(2, _RARE * (stop - start))
+    common = strict and len(struck) > max(2, _RARE * len(frames))
     for spot, acquitted in spots:
         lasting = taped and spot.place.kind == "dropout"
         if not acquitted and (lasting or not common):
             rows, columns = spot.large
-            masks[spot.place.frame - start][rows, columns] = True
+            masks[spot.place.frame][rows, columns] = True
             damage.append(replace(spot.place, box=_box(rows, columns)))
     return masks, damage
 
@@ -175,15 +167,14 @@ def _seen(sight: Sight, start: int, stop: int, least: float, *, lines: bool = Tr
     return {k: [supported(spot, k) for spot in spots[k]] for k in range(start, stop)}
 
 
-def _weighed(sight: Sight, start: int, stop: int, least: float, strict: bool) -> Iterator[tuple[_Spot, bool]]:
-    """Every spot of the frames from ``start`` to ``stop`` that reaches the odds, and whether it is acquitted all the same.
+def _weighed(sight: Sight, least: float, strict: bool) -> Iterator[tuple[_Spot, bool]]:
+    """Every spot that reaches the odds, and whether it is acquitted all the same.
 
     What is large and beside its like in the next frame is a thing; where damage is rare, so is all that is seen again.
     """
-    ends = max(0, start - 1), min(len(sight.frames), stop + 1)
-    found = _seen(sight, *ends, least - GAIN, lines=not strict)
+    found = _seen(sight, 0, len(sight.frames), least - GAIN, lines=not strict)
     far = _FAR * max(sight.frames.shape[1:3])
-    for k in range(start, stop):
+    for k in found:
         for spot in found[k]:
             if spot.place.kind == "line":
                 yield spot, False

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.clip import FloatArray
 from videorestore.detect.cuts import find_cuts, find_fades, with_gaps
 from videorestore.detect.dropped import Dropped, find_dropped, find_holes
 from videorestore.detect.flicker import find_flicker
-from videorestore.detect.measures import LAGS, Measures, measure
+from videorestore.detect.measures import LAGS, Measures, runs
 
 _AROUND = 12
 _FLAT, _WHITE = 4.0, 200.0  # contrast and level of pictures that show nothing
@@ -88,21 +87,15 @@ class Survey:
     gains: NDArray[np.float64]
 
 
-def survey(thumbnails: Iterable[FloatArray], times: Sequence[Fraction] | None = None) -> Survey:
-    """Look through a clip once.
+def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey:
+    """The verdict on measured frames.
 
     Parameters
     ----------
-    thumbnails : iterable of ndarray, shape (height, width) or (height, width, channels)
-        Small pictures in order, luma or RGB, 0..255; about 320 pixels along the longer side.
+    measures : Measures
     times : sequence of Fraction, optional
-        Presentation times in seconds, one per picture.
+        Presentation times in seconds, one per frame.
     """
-    return judge(measure(thumbnails), times)
-
-
-def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey:
-    """The verdict on measured frames; see `survey`."""
     n = len(measures)
     black = _black(measures)
     garbage = _garbage(measures, black)
@@ -114,7 +107,7 @@ def judge(measures: Measures, times: Sequence[Fraction] | None = None) -> Survey
     cuts = with_gaps(cuts, set(_numbers(interrupting)))
     repeats = _repeats(measures, void, cuts)
     cadence = _cadence(repeats)
-    frozen = np.zeros(n, np.bool_) if cadence else repeats & ~_standing(measures, repeats, cuts)
+    frozen = np.zeros(n, np.bool_) if cadence else repeats & ~_standing(measures, repeats)
     beside = np.zeros(n, np.bool_)
     for k in _numbers(void | repeats):
         beside[max(0, k - 1) : k + 3] = True
@@ -291,35 +284,19 @@ def _cadence(repeats: NDArray[np.bool_]) -> int | None:
     even = float(np.mean(np.abs(steps - np.median(steps)) <= 1))
     spread = float(at[-1] - at[0]) > 0.6 * len(repeats)
     if spread and (
-        (even > 0.85 and np.median(steps) > 1) or (count > 0.25 * len(repeats) and _longest(repeats) <= 3)
+        (even > 0.85 and np.median(steps) > 1)
+        or (count > 0.25 * len(repeats) and max(last - first for first, last in runs(repeats)) < 3)
     ):
         return max(2, round(len(repeats) / count))
     return None
 
 
-def _longest(flags: NDArray[np.bool_]) -> int:
-    """Length of the longest run of True."""
-    longest = run = 0
-    for flag in flags:
-        run = run + 1 if flag else 0
-        longest = max(longest, run)
-    return longest
-
-
-def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -> NDArray[np.bool_]:
+def _standing(measures: Measures, repeats: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Repeats in scenes that simply stand still: the motion stops before and starts after, nothing is lost."""
     standing = np.zeros(len(repeats), np.bool_)
-    k = 0
-    n = len(repeats)
-    while k < n:
-        if not repeats[k]:
-            k += 1
-            continue
-        end = k
-        while end + 1 < n and repeats[end + 1]:
-            end += 1
+    for k, end in runs(repeats):
         # Content jumps at the end of a freeze in a moving shot; a still that begins to move does not.
-        if end + 1 >= n or k <= 1:
+        if end + 1 >= len(repeats) or k <= 1:
             standing[k : end + 1] = True
         else:
             before = measures.busiest[max(1, k - 3) : k]
@@ -329,7 +306,6 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_], cuts: list[int]) -
             beside = np.nanmax([measures.step[k - 1], *measures.step[end + 2 : end + 3]])
             gentle = bool(measures.step[end + 1] < _GENTLE * beside)
             standing[k : end + 1] = calm < 2.5 or gentle or _nothing_lost(measures, repeats, k, end)
-        k = end + 1
     return standing
 
 
@@ -361,21 +337,14 @@ def _interrupts(measures: Measures, black: NDArray[np.bool_], cuts: list[int]) -
     They show less than what they interrupt: in a dark scene, where sparks fly, every picture is nearly black.
     """
     result = np.zeros(len(black), np.bool_)
-    k, n = 0, len(black)
-    while k < n:
-        if not black[k]:
-            k += 1
-            continue
-        end = k
-        while end + 1 < n and black[end + 1]:
-            end += 1
-        sides = measures.contrast[[k - 1, end + 1]] if k > 0 and end + 1 < n else np.zeros(2)
+    for k, end in runs(black):
+        inner = k > 0 and end + 1 < len(black)
+        sides = measures.contrast[[k - 1, end + 1]] if inner else np.zeros(2)
         if measures.contrast[k : end + 1].max() < _PALE * sides.min():
             if end + 1 in cuts:
                 result[k : end + 1] = end - k < _BLINK and _abrupt(measures, k, end)
             else:
                 result[k : end + 1] = end - k < _LONGEST
-        k = end + 1
     return result
 
 

@@ -38,7 +38,7 @@ _QUIETEST = 0.1  # share of the blocks whose grain is taken for that of all
 _DIAGONAL = np.outer([1, -2, 1], [1, -2, 1]).astype(np.float32) / 6
 """Second differences both ways: of white noise they keep the standard deviation, of smooth pictures nothing."""
 
-_SILENT = (float("nan"), 0.0, 0.0)
+_SILENT = (float("nan"), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,9 +67,9 @@ class Measures:
         ``residual`` from the frame 1, 2, ... before; NaN beyond the first where the step is unsuspicious.
     blocks, detail : ndarray, shape (n, GRID)
         Mean and standard deviation of coarse blocks.
-    ratio, agreement, motion : ndarray, shape (n,)
+    ratio, agreement : ndarray, shape (n,)
         Length of a step in units of the mean of the steps before and after along the same tracks; share of the
-        moving tracks that say so; their typical motion in pixels of the small picture.
+        moving tracks that say so.
     """
 
     level: Doubles
@@ -87,7 +87,6 @@ class Measures:
     detail: NDArray[np.float32]
     ratio: Doubles
     agreement: Doubles
-    motion: Doubles
 
     def __len__(self) -> int:
         return len(self.level)
@@ -103,7 +102,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         only a handful is held at a time.
     """
     rows: dict[str, list[float]] = {name: [] for name in ("level", "contrast", "grain", *_STEPS)}
-    tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement", "motion")}
+    tracks: dict[str, list[float]] = {name: [] for name in ("ratio", "agreement")}
     plain, fitted, compensated = [], [], []
     coarse: list[tuple[FloatArray, FloatArray]] = []
     views: deque[NDArray[np.uint8]] = deque(maxlen=LAGS)
@@ -163,6 +162,12 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         detail=np.array([deviation for _, deviation in coarse], np.float32).reshape(n, *GRID),
         **late,
     )
+
+
+def runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last number of every run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+    return [(int(first), int(stop) - 1) for first, stop in zip(edges[::2], edges[1::2])]
 
 
 def _coarse(luma: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -249,7 +254,7 @@ def _across(views: list[NDArray[np.uint8]], known: list[list[float]]) -> float:
 
 def _tracked(
     flows: list[Both | None], views: list[NDArray[np.uint8]]
-) -> tuple[tuple[float, float, float], Both | None]:
+) -> tuple[tuple[float, float], Both | None]:
     """Length of the middle of the last three steps relative to its neighbours; its flows, if they were mended."""
     if len(flows) < 3 or any(flow is None for flow in flows[-3:]):
         return _SILENT, None
@@ -287,8 +292,8 @@ def _moving(before: FloatArray) -> bool:
 
 def _lengths(
     before: FloatArray, middle: FloatArray, back: FloatArray, after: FloatArray
-) -> tuple[float, float, float]:
-    """Ratio, agreement and motion of the middle step; see `Measures`."""
+) -> tuple[float, float]:
+    """Ratio and agreement of the middle step; see `Measures`."""
     where = _points(middle)
     first = -before[where]
     second = middle[where]
@@ -312,4 +317,4 @@ def _lengths(
         weight = 1 / (1 + miss**2)
         ratio = float((weight * projected).sum() / (weight * squared).sum())
     close = np.linalg.norm(second - ratio * mean, axis=-1) < 0.15 + 0.25 * abs(ratio) * length
-    return ratio, float(close.mean()), float(np.median(length))
+    return ratio, float(close.mean())

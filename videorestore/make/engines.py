@@ -328,7 +328,7 @@ def _on_curve(
 
     shape = (len(frames), *frames.shape[1:])
     mean, sd = room.stack(shape), room.sd_stack(shape)
-    info = denoise(frames, noise.scaled(strength), beside=beside, out=mean, out_sd=sd)[2]
+    fit = denoise(frames, noise.scaled(strength), beside=beside, out=mean, out_sd=sd)[2]
     for k in range(start, stop) if noise.clipped else ():
         mean[k] = noise.unclip(mean[k])
-    return cut(mean, start, stop), cut(sd, start, stop), np.asarray(info.x, np.float32)
+    return cut(mean, start, stop), cut(sd, start, stop), np.asarray(fit.x, np.float32)

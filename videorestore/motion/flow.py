@@ -181,17 +181,6 @@ def block_residual(first: NDArray[np.generic], second: NDArray[np.generic], flow
     return np.asarray(cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT), dtype=np.float32)
 
 
-def residual(first: NDArray[np.generic], second: NDArray[np.generic]) -> float:
-    """Mean absolute luma difference that motion cannot explain between two frames ``(h, w[, c])``.
-
-    The direction that explains more counts, so that what a moving object uncovers does not look like a cut.
-    """
-    a, b = luma(first), luma(second)
-    there = np.abs(a - warp(b, fast_flow(a, b), method="linear")).mean()
-    back = np.abs(b - warp(a, fast_flow(b, a), method="linear")).mean()
-    return float(min(there, back))
-
-
 class FlowCache:
     """Flows between the frames of a window, each computed once.
 
@@ -224,10 +213,9 @@ class FlowCache:
         self.fine = fine
         self.thorough = np.zeros(len(frames), np.bool_) if thorough is None else thorough
         self._views: dict[int, View] = {}
-        self._fast: dict[tuple[int, int], Floats] = {}
         self._careful: dict[tuple[int, int], Flow] = {}
         self._unrest: dict[tuple[int, int, int, float], Floats] = {}
-        self._locks: dict[tuple[str, int, int], Lock] = {}
+        self._locks: dict[tuple[int, int], Lock] = {}
         self._guard = Lock()
 
     def luma(self, index: int) -> Bytes:
@@ -239,16 +227,9 @@ class FlowCache:
             self._views[index] = View(self.frames[index])
         return self._views[index]
 
-    def fast(self, start: int, end: int) -> Floats:
-        """`fast_flow` ``(h, w, 2)`` from frame ``start`` to frame ``end``."""
-        with self._lock("fast", start, end):
-            if (start, end) not in self._fast:
-                self._fast[start, end] = fast_flow(self.luma(start), self.luma(end))
-        return self._fast[start, end]
-
     def flow(self, start: int, end: int) -> Flow:
         """The careful `Flow` from frame ``start`` to frame ``end``."""
-        with self._lock("careful", min(start, end), max(start, end)):
+        with self._lock(min(start, end), max(start, end)):
             if (start, end) not in self._careful:
                 ends = self._view(start), self._view(end)
                 thorough = abs(end - start) == 1 and bool(self.thorough[min(start, end)])
@@ -272,32 +253,16 @@ class FlowCache:
             self._unrest[key] = np.asarray(cv2.blur(differs, _BOX, borderType=cv2.BORDER_REFLECT))
         return self._unrest[key]
 
-    def chain(self, start: int, end: int) -> Floats:
-        """Flow ``(h, w, 2)`` from ``start`` to ``end`` by single fast steps, one after the other.
-
-        Between distant frames this follows motion that a direct search would not find.
-        """
-        step = 1 if end > start else -1
-        total = (
-            self.fast(start, start + step)
-            if end != start
-            else np.zeros((*self.luma(start).shape, 2), np.float32)
-        )
-        for index in range(start + step, end, step):
-            total = compose(total, self.fast(index, index + step))
-        return total
-
     def drop_before(self, index: int) -> None:
         """Forget everything about frames before ``index``; a window that moves on needs them no more."""
         with self._guard:
-            self._fast = {key: value for key, value in self._fast.items() if min(key) >= index}
             self._careful = {key: value for key, value in self._careful.items() if min(key) >= index}
             self._views = {key: value for key, value in self._views.items() if key >= index}
             self._unrest = {key: value for key, value in self._unrest.items() if min(key[:3]) >= index}
 
-    def _lock(self, kind: str, start: int, end: int) -> Lock:
+    def _lock(self, start: int, end: int) -> Lock:
         with self._guard:
-            return self._locks.setdefault((kind, start, end), Lock())
+            return self._locks.setdefault((start, end), Lock())
 
 
 def _unexplained(residual: Floats) -> bool:

@@ -29,25 +29,36 @@ def _reverse(tour: Any, place: Any, first: int, last: int) -> None:
 
 
 @kernel
-def _carry(tour: Any, place: Any, first: int, length: int, after: int, flip: bool) -> None:
-    """Take ``length`` nodes from ``first`` on out of the tour and put them behind node ``after``."""
+def _node(tour: Any, first: int, length: int, spot: int, flip: bool, q: int) -> int:
+    """The node ``q`` places after ``first``, once the run of ``length`` nodes there is put behind the node ``spot`` places after it.
+
+    With a ``length`` of 0 the tour as it is.
+    """
     n = tour.shape[0]
-    run = np.empty(length, np.int64)
-    for k in range(length):
-        run[k] = tour[(first + k) % n]
-    rest = np.empty(n, np.int64)
-    m = 0
-    for k in range(length, n):
-        node = tour[(first + k) % n]
-        rest[m] = node
-        m += 1
-        if node == after:
-            for q in range(length):
-                rest[m] = run[length - 1 - q] if flip else run[q]
-                m += 1
-    for k in range(n):
-        tour[k] = rest[k]
-        place[rest[k]] = k
+    if q < 0:
+        q += n
+    elif q >= n:
+        q -= n
+    if q <= spot - length:
+        q += length
+    elif q <= spot:
+        q -= spot - length + 1
+        if flip:
+            q = length - 1 - q
+    at = first + q
+    return tour[at if at < n else at - n]  # type: ignore[no-any-return]
+
+
+@kernel
+def _carry(tour: Any, place: Any, first: int, length: int, spot: int, flip: bool) -> None:
+    """Put a run behind another node; see `_node`."""
+    n = tour.shape[0]
+    moved = np.empty(n, np.int64)
+    for q in range(n):
+        moved[q] = _node(tour, first, length, spot, flip, q)
+    for q in range(n):
+        tour[q] = moved[q]
+        place[moved[q]] = q
 
 
 @kernel
@@ -60,13 +71,27 @@ def _bend(distance: Any, a: int, b: int, c: int, weight: float) -> float:
 
 
 @kernel
-def stretch_cost(distance: Any, nodes: Any, weight: float) -> float:
-    """Edges and bends along a sequence of nodes; the last row of ``distance`` is the free end of the path."""
+def _stretch(
+    distance: Any,
+    tour: Any,
+    first: int,
+    length: int,
+    spot: int,
+    flip: bool,
+    low: int,
+    high: int,
+    weight: float,
+) -> float:
+    """Edges and bends between the nodes ``low`` and ``high`` places after ``first``, once a run is carried; see `_node`."""
     total = 0.0
-    for i in range(nodes.shape[0] - 1):
-        total += distance[nodes[i], nodes[i + 1]]
-        if i > 0:
-            total += _bend(distance, nodes[i - 1], nodes[i], nodes[i + 1], weight)
+    before, last = 0, 0
+    for q in range(low, high + 1):
+        node = _node(tour, first, length, spot, flip, q)
+        if q > low:
+            total += distance[last, node]
+        if q > low + 1:
+            total += _bend(distance, before, last, node, weight)
+        before, last = last, node
     return total
 
 
@@ -83,96 +108,94 @@ def tour_cost(distance: Any, tour: Any, weight: float) -> float:
 
 
 @kernel
+def _ends(tour: Any, i: int, j: int, touched: Any) -> int:
+    """Note the nodes around two places, and say how many."""
+    n = tour.shape[0]
+    for q in range(5):
+        touched[2 * q] = tour[(i + q - 2) % n]
+        touched[2 * q + 1] = tour[(j + q - 2) % n]
+    return 10
+
+
+@kernel
+def _improve(
+    distance: Any, near: Any, tour: Any, place: Any, weight: float, a: int, touched: Any
+) -> tuple[float, int]:
+    """Make the first change around node ``a`` that helps; its gain, and how many nodes were ``touched`` by it.
+
+    The edge to a near node comes in and what lies between is reversed (2-opt), or a run of one to three nodes is carried
+    beside a near node, either way round (or-opt).
+    """
+    n = tour.shape[0]
+    for side in range(2):
+        for k in range(near.shape[1]):
+            c = near[a, k]
+            i = (place[a] + 1) % n if side == 0 else place[c]
+            j = place[c] if side == 0 else (place[a] - 1) % n
+            inside = (j - i) % n + 1
+            if inside < 2 or inside > n - 2:
+                continue
+            gain = _reversal_gain(distance, tour, i, j, weight)
+            if gain > 1e-9:
+                count = _ends(tour, i, j, touched)
+                _reverse(tour, place, i, j)
+                return gain, count
+    first = place[a]
+    for length in range(1, 4):
+        if n < length + 8:
+            break
+        for k in range(near.shape[1]):
+            c = near[a, k]
+            if (place[c] - first) % n < length:
+                continue
+            for side in range(2):
+                spot = (place[c] - side - first) % n
+                if spot < length or spot == n - 1:
+                    continue
+                for turn in range(2):
+                    gain = _carry_gain(distance, tour, first, length, spot, turn == 1, weight)
+                    if gain > 1e-9:
+                        count = 0
+                        for q in range(-2, length + 2):
+                            touched[count] = tour[(first + q) % n]
+                            count += 1
+                        for q in range(-2, 3):
+                            touched[count] = tour[(first + spot + q) % n]
+                            count += 1
+                        _carry(tour, place, first, length, spot, turn == 1)
+                        return gain, count
+    return 0.0, 0
+
+
+@kernel
+def _line_up(queue: Any, queued: Any, head: int, filled: int, touched: Any, count: int) -> int:
+    """Put nodes that do not wait yet at the end of the queue; how many wait then."""
+    n = queue.shape[0]
+    for node in touched[:count]:
+        if not queued[node]:
+            queue[(head + filled) % n] = node
+            queued[node] = True
+            filled += 1
+    return filled
+
+
+@kernel
 def _settle(
     distance: Any, near: Any, tour: Any, place: Any, weight: float, queue: Any, queued: Any, filled: int
-) -> float:
-    """2-opt and or-opt on edges and bends, from the queued nodes until nothing helps; returns the gain."""
+) -> None:
+    """2-opt and or-opt on edges and bends, from the queued nodes until nothing helps."""
     n = tour.shape[0]
-    saved = 0.0
+    touched = np.empty(12, np.int64)
     head = 0
-    window = np.empty(64, np.int64)
-    other = np.empty(64, np.int64)
     while filled > 0:
         a = queue[head]
         head = (head + 1) % n
         filled -= 1
         queued[a] = False
-        again = True
-        while again:
-            again = False
-            for side in range(2):
-                for k in range(near.shape[1]):
-                    c = near[a, k]
-                    # The edge (a, c) comes in: reverse what lies between.
-                    if side == 0:
-                        i = (place[a] + 1) % n
-                        j = place[c]
-                    else:
-                        i = place[c]
-                        j = (place[a] - 1) % n
-                    inside = (j - i) % n + 1
-                    if inside < 2 or inside > n - 2:
-                        continue
-                    gain = _reversal_gain(distance, tour, i, j, weight)
-                    if gain > 1e-9:
-                        for q in range(-2, 3):
-                            for e in range(2):
-                                node = tour[((i if e == 0 else j) + q) % n]
-                                if not queued[node]:
-                                    queue[(head + filled) % n] = node
-                                    queued[node] = True
-                                    filled += 1
-                        _reverse(tour, place, i, j)
-                        saved += gain
-                        again = True
-                        break
-                if again:
-                    break
-            if again:
-                continue
-            # Carry a run of one to three nodes beside a near node; both ways round.
-            for length in range(1, 4):
-                first = place[a]
-                if n < length + 8:
-                    break
-                for k in range(near.shape[1]):
-                    c = near[a, k]
-                    offset = (place[c] - first) % n
-                    if offset < length:
-                        continue
-                    for side in range(2):
-                        after = c if side == 0 else tour[(place[c] - 1) % n]
-                        spot = (place[after] - first) % n
-                        if spot < length or spot == n - 1:
-                            continue
-                        for turn in range(2):
-                            gain = _carry_gain(
-                                distance, tour, first, length, spot, turn == 1, weight, window, other
-                            )
-                            if gain > 1e-9:
-                                for q in range(-2, length + 2):
-                                    node = tour[(first + q) % n]
-                                    if not queued[node]:
-                                        queue[(head + filled) % n] = node
-                                        queued[node] = True
-                                        filled += 1
-                                for q in range(-2, 3):
-                                    node = tour[(place[after] + q) % n]
-                                    if not queued[node]:
-                                        queue[(head + filled) % n] = node
-                                        queued[node] = True
-                                        filled += 1
-                                _carry(tour, place, first, length, after, turn == 1)
-                                saved += gain
-                                again = True
-                                break
-                        if again:
-                            break
-                    if again:
-                        break
-                if again:
-                    break
-    return saved
+        count = 1
+        while count > 0:
+            _, count = _improve(distance, near, tour, place, weight, a, touched)
+            filled = _line_up(queue, queued, head, filled, touched, count)
 
 
 @kernel
@@ -193,81 +216,28 @@ def _reversal_gain(distance: Any, tour: Any, i: int, j: int, weight: float) -> f
 
 @kernel
 def _carry_gain(
-    distance: Any,
-    tour: Any,
-    first: int,
-    length: int,
-    spot: int,
-    flip: bool,
-    weight: float,
-    window: Any,
-    other: Any,
+    distance: Any, tour: Any, first: int, length: int, spot: int, flip: bool, weight: float
 ) -> float:
-    """Gain of putting the run behind the node ``spot`` places after ``first``."""
+    """Gain of putting a run behind another node, see `_node`: only around the three edges that are cut does anything change."""
     n = tour.shape[0]
-    if spot - length < 8 or n - spot < 8:
-        # Near: compare the whole stretch before and after, counted from the run forwards or backwards.
-        ahead = spot - length < 8
-        if ahead:
-            size = spot + 5
-            if size > n:
-                return 0.0
-            for q in range(size):
-                window[q] = tour[(first - 2 + q) % n]
-            m = 0
-            for q in range(2):
-                other[m] = window[q]
-                m += 1
-            for q in range(length, spot + 1):
-                other[m] = window[2 + q]
-                m += 1
-            for q in range(length):
-                other[m] = window[2 + (length - 1 - q if flip else q)]
-                m += 1
-            for q in range(2):
-                other[m] = window[2 + spot + 1 + q]
-                m += 1
-        else:
-            back = n - spot
-            size = back + length + 3
-            if size > n:
-                return 0.0
-            start = first - back - 1
-            for q in range(size):
-                window[q] = tour[(start + q) % n]
-            m = 0
-            for q in range(2):
-                other[m] = window[q]
-                m += 1
-            for q in range(length):
-                other[m] = window[back + 1 + (length - 1 - q if flip else q)]
-                m += 1
-            for q in range(2, back + 1):
-                other[m] = window[q]
-                m += 1
-            for q in range(2):
-                other[m] = window[back + 1 + length + q]
-                m += 1
-        return stretch_cost(distance, window[:size], weight) - stretch_cost(distance, other[:size], weight)
-    for q in range(length + 4):
-        window[q] = tour[(first - 2 + q) % n]
-    other[0] = window[0]
-    other[1] = window[1]
-    other[2] = window[length + 2]
-    other[3] = window[length + 3]
-    gain = stretch_cost(distance, window[: length + 4], weight) - stretch_cost(distance, other[:4], weight)
-    for q in range(4):
-        other[q if q < 2 else q + length] = tour[(first + spot - 1 + q) % n]
-    gain -= -(
-        distance[other[0], other[1]]
-        + distance[other[1], other[length + 2]]
-        + distance[other[length + 2], other[length + 3]]
-        + _bend(distance, other[0], other[1], other[length + 2], weight)
-        + _bend(distance, other[1], other[length + 2], other[length + 3], weight)
-    )
-    for q in range(length):
-        other[2 + q] = tour[(first + (length - 1 - q if flip else q)) % n]
-    return gain - stretch_cost(distance, other[: length + 4], weight)  # type: ignore[no-any-return]
+    far = False
+    if spot - length < 8:
+        # The run goes on by a little: one stretch holds all of it, and its like before and after.
+        old_low, old_high, new_low, new_high = -2, spot + 2, -2, spot + 2
+    elif n - spot < 8:
+        # It goes back by a little.
+        old_low, old_high, new_low, new_high = spot - 1, n + length + 1, spot - length - 1, n + 1
+    else:
+        far = True
+        old_low, old_high, new_low, new_high = -2, length + 1, -2, 1
+    if old_high - old_low + 1 > n:
+        return 0.0
+    gain = _stretch(distance, tour, first, 0, 0, False, old_low, old_high, weight)
+    gain -= _stretch(distance, tour, first, length, spot, flip, new_low, new_high, weight)
+    if far:
+        gain += _stretch(distance, tour, first, 0, 0, False, spot - 1, spot + 2, weight)
+        gain -= _stretch(distance, tour, first, length, spot, flip, spot - length - 1, spot + 2, weight)
+    return gain
 
 
 @kernel
@@ -294,6 +264,7 @@ def search_tour(distance: Any, near: Any, tour: Any, weight: float, kicks: Any) 
     place = np.empty(n, np.int64)
     for i in range(n):
         place[tour[i]] = i
+    touched = np.empty(10, np.int64)
     queue = tour.copy()
     queued = np.ones(n, np.bool_)
     _settle(distance, near, tour, place, weight, queue, queued, n)
@@ -307,14 +278,7 @@ def search_tour(distance: Any, near: Any, tour: Any, weight: float, kicks: Any) 
         inside = (j - i) % n + 1
         if inside < 2 or inside > n - 2:
             continue
-        filled = 0
-        for q in range(-2, 3):
-            for e in range(2):
-                node = tour[((i if e == 0 else j) + q) % n]
-                if not queued[node]:
-                    queue[filled] = node
-                    queued[node] = True
-                    filled += 1
+        filled = _line_up(queue, queued, 0, 0, touched, _ends(tour, i, j, touched))
         _reverse(tour, place, i, j)
         _settle(distance, near, tour, place, weight, queue, queued, filled)
         now = tour_cost(distance, tour, weight)

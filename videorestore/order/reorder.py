@@ -132,26 +132,3 @@ def _orient(distance: Doubles, path: Ints, kept: Ints, first: int | None, ring: 
     rank = np.argsort(path)
     agree = float(np.sum((rank - rank.mean()) * (np.arange(n) - (n - 1) / 2)))
     return path[::-1] if agree < 0 else path
-
-
-def agreement(one: Ints, two: Ints, ring: bool = False) -> float:
-    """|Kendall's tau| of two orders of the same frames; the best over all cuts when the curve is closed."""
-    from scipy.stats import kendalltau
-
-    n = len(one)
-    rank = np.empty(n, np.int64)
-    rank[one] = np.arange(n)
-    ranks = rank[two]
-    if not ring:
-        return abs(float(kendalltau(np.arange(n), ranks)[0]))
-    # Rotations that matter bring a step of one order to the cut of the other: try the longest jumps of rank.
-    jumps = np.abs(np.diff(np.append(ranks, ranks[0])))
-    cuts = np.argsort(-jumps, kind="stable")[:8]
-    best = 0.0
-    for cut in cuts:
-        turned = np.roll(ranks, -int(cut) - 1)
-        for shift in {0, int(turned[0]), int(turned[-1])}:
-            for flip in (turned, n - 1 - turned):
-                moved = (flip - (shift if flip is turned else n - 1 - shift)) % n
-                best = max(best, abs(float(kendalltau(np.arange(n), moved)[0])))
-    return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,11 @@ Objective = Callable[[Array], tuple[float, Array]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum:
-    """Where a search ended: ``theta`` (p,), value there, accepted steps, evaluations, and if it settled."""
+    """Where a search ended: ``theta`` (p,), value there, accepted steps."""
 
     theta: Array
     value: float
     n_iter: int
-    n_eval: int
-    converged: bool
 
 
 def minimise(
@@ -69,9 +67,7 @@ def minimise(
         raise InputError(f"optimizer must be 'lbfgs' or 'scg', got {method!r}")
     theta = full.copy()
     theta[moving] = found.theta
-    return Minimum(
-        theta=theta, value=found.value, n_iter=found.n_iter, n_eval=found.n_eval, converged=found.converged
-    )
+    return replace(found, theta=theta)
 
 
 def _lbfgs(
@@ -108,13 +104,7 @@ def _lbfgs(
     value = float(result.fun)
     if not np.isfinite(value) or value >= 1e10:
         raise NumericalError("the fit has no finite posterior at its start; rescale the data")
-    return Minimum(
-        theta=np.asarray(result.x, dtype=np.float64),
-        value=value,
-        n_iter=int(result.nit),
-        n_eval=int(result.nfev),
-        converged=bool(result.success),
-    )
+    return Minimum(theta=np.asarray(result.x, dtype=np.float64), value=value, n_iter=int(result.nit))
 
 
 def _scg(
@@ -127,7 +117,6 @@ def _scg(
     """Scaled conjugate gradients, Moller (1993), Neural Networks 6, 525-533."""
     w = start.copy()
     value, gradient = objective(w)
-    evaluations = 1
     if not np.isfinite(value):
         raise NumericalError("the fit has no finite posterior at its start; rescale the data")
     residual = -gradient
@@ -135,19 +124,15 @@ def _scg(
     damping, raised = 1e-6, 0.0
     success = True
     curvature = 0.0
-    iteration = accepted = 0
-    converged = False
-    while iteration < max_iter:
-        iteration += 1
+    accepted = 0
+    for _ in range(max_iter):
         length2 = float(direction @ direction)
         if length2 <= 0 or np.abs(residual).max(initial=0.0) < tolerance:
-            converged = True
             break
         if success:
             # Curvature along the direction by a difference of gradients.
             probe = 1e-5 / np.sqrt(length2)
             _, ahead = objective(w + probe * direction)
-            evaluations += 1
             curvature = float(direction @ (ahead + residual)) / probe
         scaled = curvature + (damping - raised) * length2
         if scaled <= 0:
@@ -157,7 +142,6 @@ def _scg(
         slope = float(direction @ residual)
         step = slope / scaled
         trial, trial_gradient = objective(w + step * direction)
-        evaluations += 1
         gain = 2.0 * scaled * (value - trial) / slope**2 if np.isfinite(trial) and slope != 0 else -1.0
         success = gain >= 0
         if success:
@@ -174,7 +158,6 @@ def _scg(
             if gain >= 0.75:
                 damping *= 0.25
             if drop <= tolerance * max(1.0, abs(value)) and gain >= 0.25:
-                converged = True
                 break
         else:
             raised = damping
@@ -182,7 +165,7 @@ def _scg(
             damping = min(damping + scaled * (1.0 - max(gain, -1.0)) / length2, 1e20)
         if damping >= 1e20:
             break
-    return Minimum(theta=w, value=value, n_iter=accepted, n_eval=evaluations, converged=converged)
+    return Minimum(theta=w, value=value, n_iter=accepted)
 
 
 def _conjugate(direction: Array, fresh: Array, residual: Array, slope: float) -> Array:
