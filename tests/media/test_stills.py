@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.media.makers import random_frame, same_planes
+from tests.media.makers import copy_through, random_frame, same_planes
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError, MediaReadError
-from videorestore.media import OutputShape, SinkOptions, copy_through, open_sink, open_source, read, write
+from videorestore.media import OutputShape, SinkOptions, open_sink, open_source, read, write
 from videorestore.media.images import natural_key
 
 

@@ -26,12 +26,11 @@ CLEANED, FEWEST = 12, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NewFrames:
-    """New frames ``(m, h, w, c)`` with their sd; latent positions of the new and of the given frames, on a curve."""
+    """New frames ``(m, h, w, c)`` with their sd, and their latent positions on a curve."""
 
     frames: FloatArray
     sd: FloatArray
     x: FloatArray | None = None
-    known_x: FloatArray | None = None
 
 
 class Interpolator(Protocol):
@@ -55,8 +54,6 @@ class Engine(Protocol):
 
     @property
     def denoise_reach(self) -> int: ...
-    @property
-    def inpaint_reach(self) -> int: ...
 
     def denoise(
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
@@ -70,12 +67,8 @@ class Engine(Protocol):
         """``frames[start:stop]`` with the masked pixels regenerated, and their sd (0 where kept)."""
         ...
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """Frames at new times."""
-        ...
-
     def interpolator(self, frames: Any, times: Clock) -> Interpolator:
-        """The same for new frames that are made in portions; ``frames`` may be a `Spool`."""
+        """What makes frames at new times, from frames that may be a `Spool`."""
         ...
 
 
@@ -124,7 +117,7 @@ class CurveInterpolator:
             moved = self._moved(self.motion, targets)
             mean, sd = weigh(moved.frames, moved.sd, mean, variance)
         x = np.asarray(self.fit.place(targets), np.float32)
-        return NewFrames(frames=mean, sd=sd, x=x, known_x=self.known_x)
+        return NewFrames(frames=mean, sd=sd, x=x)
 
     def _moved(self, motion: MotionInterpolator, targets: Clock) -> NewFrames:
         """Along motion, between frames without their noise."""
@@ -190,10 +183,6 @@ class MotionEngine:
 
         return inpaint(frames, masks, start=start, stop=stop)
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
-
     def interpolator(self, frames: Any, times: Clock) -> MotionInterpolator:
         """See `Engine.interpolator`."""
         return MotionInterpolator(frames, times, self.quality)
@@ -207,11 +196,6 @@ class CurveEngine:
 
     @property
     def denoise_reach(self) -> int:
-        """A curve learns from all frames that it is given."""
-        return 0
-
-    @property
-    def inpaint_reach(self) -> int:
         """A curve learns from all frames that it is given."""
         return 0
 
@@ -229,10 +213,6 @@ class CurveEngine:
 
         made, sd = inpaint(frames, masks)
         return made[start:stop], sd[start:stop]
-
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
 
     def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
         """See `Engine.interpolator`."""
@@ -256,11 +236,6 @@ class JointEngine:
     def denoise_reach(self) -> int:
         """See `MotionEngine.denoise_reach`."""
         return self.motion.denoise_reach
-
-    @property
-    def inpaint_reach(self) -> int:
-        """See `MotionEngine.inpaint_reach`."""
-        return self.motion.inpaint_reach
 
     def denoise(
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
@@ -310,10 +285,6 @@ class JointEngine:
 
         drawn = opinion(frames, masks) if len(frames) >= FEWEST and not masks.all() else None
         return inpaint(frames, masks, start=start, stop=stop, beside=drawn)
-
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
 
     def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
         """See `Engine.interpolator`."""

@@ -15,8 +15,8 @@ from videorestore.fields.complete import REACH, Field, complete, own_lines
 from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
 from videorestore.make.pipeline import Restoring
-from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
-from videorestore.media.source import Counting, FrameIndex, Source
+from videorestore.make.work import Made, Origin, Piece, Shot, Work
+from videorestore.media.source import FrameIndex, Source
 from videorestore.request.common import Quality
 
 ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
@@ -94,7 +94,7 @@ class Interlaced(Work):
             return 2 * self.inner.seconds() + work * pixels / 1e6
         return STARTING + LOOKING * frames * min(pixels, LOOKED_AT) / 1e6 + work * pixels / 1e6
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         outputs = self.outputs[self.first_output(piece.start) : self.first_output(piece.stop)]
         mended = self._mended(source, piece)
@@ -176,7 +176,7 @@ class WholeView(Source):
         self.height, self.width = source.height, source.width
         self.made: dict[int, Made] = {}
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """See `Source.index`."""
         outputs = self._work.outputs
         return FrameIndex(
@@ -237,10 +237,10 @@ class Whole(Work):
         """Estimated CPU time in seconds."""
         return self.fields.seconds() + self.inner.seconds()
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         view = WholeView(source, self.fields, held=True)
-        for made in self.inner.make(view, piece, progress):
+        for made in self.inner.make(view, piece):
             before = None if made.source is None else view.made[made.source]
             if before is None:
                 yield made
@@ -348,7 +348,7 @@ class FieldWise(Work):
         """Estimated CPU time in seconds."""
         return 2 * self.inner.seconds()
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         return restored_fields(self.inner, source, piece)
 

@@ -146,7 +146,7 @@ class Work(ABC):
     piece_disk: int = 0
 
     @abstractmethod
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
 
     def output_counts(self) -> list[int]:

@@ -161,12 +161,13 @@ _ECHO = re.compile(
 )
 
 
-def run_ffmpeg(arguments: Sequence[str], what: str) -> None:
-    """Run FFmpeg to its end; an error carries its last lines."""
+def run_ffmpeg(arguments: Sequence[str], what: str) -> str:
+    """Run FFmpeg to its end; gives what it writes to its output, an error carries its last lines."""
     command = [ffmpeg(), "-nostdin", "-hide_banner", "-v", "error", "-y", *arguments]
     done = subprocess.run(command, capture_output=True, check=False, start_new_session=True)
     if done.returncode != 0:
         raise ffmpeg_error(done.stderr.decode("utf-8", "replace"), done.returncode, what)
+    return done.stdout.decode("utf-8", "replace")
 
 
 def ffmpeg_error(log: str, code: int, what: str) -> MediaWriteError:

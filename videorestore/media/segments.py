@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from videorestore.clip import Frame
@@ -165,8 +166,7 @@ class SegmentWriter:
         if self._array is not None:
             self._array.abort()
         for leftover in (self._part, self._part + _SIDECAR):
-            if os.path.exists(leftover):
-                os.remove(leftover)
+            Path(leftover).unlink(missing_ok=True)
 
 
 def write_segment(
@@ -194,10 +194,6 @@ def write_segment(
         Name of the output, which decides the codec; ``path`` by default.
     keys : sequence of int
         Frames of the segment that begin a group of pictures.
-
-    Returns
-    -------
-    Segment
     """
     # A name of its own: a worker that was killed may leave an encoder behind that still ends its file.
     part = f"{path}.{uuid.uuid4().hex[:8]}.part"

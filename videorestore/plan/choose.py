@@ -212,21 +212,15 @@ def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str]) -> dict[st
     values = sum(t.values for t in trials.values())
     squares = sum(t.squares[picks[k]] for k, t in trials.items())
     inside = sum(t.inside[picks[k]] for k, t in trials.items())
-    total = Trial(
-        hidden=sum(t.hidden for t in trials.values()),
-        squares={
-            m: sum(t.squares.get(m, np.inf) for t in trials.values()) for m in ("curve", "motion", "linear")
-        },
-        inside={},
-        values=values,
-    )
     summary: dict[str, Any] = {
-        "hidden": total.hidden,
+        "hidden": sum(t.hidden for t in trials.values()),
         "psnr": round(psnr(squares / values), 2),
         "coverage95": round(inside / values, 4),
     }
-    for name in [name for name in total.squares if np.isfinite(total.squares[name])]:
-        summary[f"{name}_psnr"] = round(total.psnr(name), 2)
+    for name in ("curve", "motion", "linear"):
+        total = sum(t.squares.get(name, np.inf) for t in trials.values())
+        if np.isfinite(total):
+            summary[f"{name}_psnr"] = round(psnr(total / values), 2)
     if any(t.bounded for t in trials.values()):
         summary["curve_psnr_is_bound"] = True
     return summary
@@ -268,7 +262,7 @@ def score_hidden(
 
     bounded = False
     if model != "curve":
-        moved = reached("motion", MotionEngine(quality).interpolate(base, clock[kept], clock[hidden]))
+        moved = reached("motion", MotionEngine(quality).interpolator(base, clock[kept]).at(clock[hidden]))
     if model == "auto":
         least = mixture_error(base, truth, kept, hidden)
         bounded = least >= FAR * squares["motion"] or _different(base) < FEWEST
@@ -276,7 +270,7 @@ def score_hidden(
             squares["curve"] = least
     if model != "motion" and not bounded:
         grain = noise.sd if noise.trustworthy else 0.0
-        drawn = reached("curve", CurveEngine(grain).interpolate(base, clock[kept], clock[hidden]))
+        drawn = reached("curve", CurveEngine(grain).interpolator(base, clock[kept]).at(clock[hidden]))
         if model == "auto":
             from videorestore.curve.fill import weigh
 

@@ -270,9 +270,7 @@ def whole_frames(
     return Interlaced(
         verb=verb,
         pieces=pieces,
-        shape=OutputShape(
-            info=info, height=source.height, width=source.width, n_frames=len(outputs), fps=info.fps
-        ),
+        shape=OutputShape.of(source, len(outputs), info),
         outputs=outputs,
         shots=shots,
         first=tuple(int(order == "bff") for order in orders),

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -160,17 +159,6 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
             f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
         )
     return start, stop
-
-
-def shrink(image: FloatArray, side: int) -> FloatArray:
-    """The image with its longest side at most ``side``, by area averages."""
-    h, w = image.shape[:2]
-    scale = side / max(h, w)
-    if scale >= 1:
-        return image
-    size = (max(1, round(w * scale)), max(1, round(h * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return np.asarray(small.reshape(size[1], size[0], *image.shape[2:]), np.float32)
 
 
 def scan(

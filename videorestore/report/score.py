@@ -137,10 +137,6 @@ def align(times_a: Sequence[Fraction], times_b: Sequence[Fraction]) -> Alignment
     ----------
     times_a, times_b : sequence of Fraction
         Seconds from the start of each clip, rising.
-
-    Returns
-    -------
-    Alignment
     """
     reach = min(_interval(times_a), _interval(times_b)) / 2
     claims: dict[int, int] = {}

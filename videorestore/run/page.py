@@ -37,11 +37,16 @@ def write_page(
         with np.load(archive) as pictures:
             shown = sorted(int(name.split("_")[1]) for name in pictures.files if name.startswith("after_"))
             for k in shown:
-                before = pictures[f"before_{k}"] if f"before_{k}" in pictures.files else None
-                sd = pictures[f"sd_{k}"] if f"sd_{k}" in pictures.files else None
-                loupe = tuple(
-                    pictures[name] if name in pictures.files else None
-                    for name in (f"loupe_before_{k}", f"loupe_after_{k}", f"corner_{k}")
+                before, sd, near_before, near_after, corner = (
+                    pictures.get(f"{name}_{k}")
+                    for name in ("before", "sd", "loupe_before", "loupe_after", "corner")
                 )
-                builder.add_pictures(before, pictures[f"after_{k}"], sd, notes[k]["fact"], loupe)
+                builder.add_picture(
+                    k,
+                    after=pictures[f"after_{k}"],
+                    before=before,
+                    sd=sd,
+                    origin=notes[k]["fact"]["origin"],
+                    loupe=(near_before, near_after, corner),
+                )
     builder.write(path, record, overwrite=overwrite)

@@ -36,7 +36,8 @@ from videorestore.plan.review import AcceptedMasks, Decisions, SparedMasks
 from videorestore.plan.review import load as load_decisions
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
-from videorestore.report.words import counted, frames_in_words
+from videorestore.report.words import counted
+from videorestore.request.notation import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
 
