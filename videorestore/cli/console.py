@@ -105,10 +105,8 @@ class Silent:
 class Plain(Silent):
     """Lines for a log: when a phase begins, every few seconds (rarer as it goes on), and when it ends."""
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__(writer)
-        self._last = float("-inf")
-        self._ended: str | None = None
+    _last = float("-inf")
+    _ended: str | None = None
 
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
         if new:
@@ -126,10 +124,7 @@ class JsonLines(Silent):
     """One JSON object per line, for programs."""
 
     interval = 0.5
-
-    def __init__(self, writer: Writer) -> None:
-        super().__init__(writer)
-        self._last = float("-inf")
+    _last = float("-inf")
 
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
         if not (new or meter.whole or now - self._last >= self.interval):

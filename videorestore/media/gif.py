@@ -116,7 +116,7 @@ def _feed(segments: Sequence[Segment], shape: OutputShape, arguments: list[str],
         pipe.finish()
     except BaseException:
         if pipe is not None:
-            pipe.kill()
+            pipe.abort()
         raise
     return stamps
 

@@ -95,7 +95,7 @@ class RawPipe:
         except (av.error.FFmpegError, OSError, ValueError) as error:
             raise self._failure() from error
         except BaseException:
-            self.kill()
+            self.abort()
             raise
 
     def write(self, frame: Frame, stamp: int | None = None, duration: int = 1) -> None:
@@ -128,7 +128,7 @@ class RawPipe:
             raise self._failure()
         self._log.close()
 
-    def kill(self) -> None:
+    def abort(self) -> None:
         """End the process without a result; does nothing after `finish`."""
         if self._process.poll() is None:
             self._process.kill()

@@ -61,7 +61,7 @@ class FrameIndex:
 
 
 class Source(ABC):
-    """An opened input. Use as a context manager; opening twice gives independent readers."""
+    """An opened input of at least one frame. Use as a context manager; opening twice gives independent readers."""
 
     path: str | None
     info: ClipInfo

@@ -18,7 +18,7 @@ from videorestore.make.engines import Clock, CurveEngine, MotionEngine, NewFrame
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
-from videorestore.plan.risk import FEWEST, WORTH, Say, hears_motion_alone, say_of_curve
+from videorestore.plan.risk import FEWEST, WORTH, Say, different, hears_motion_alone, say_of_curve
 from videorestore.plan.scan import Scan, chosen, read_some
 from videorestore.request import Common, Quality
 from videorestore.spatial.noise import Noise
@@ -265,7 +265,7 @@ def score_hidden(
         moved = reached("motion", MotionEngine(quality).interpolator(base, clock[kept]).at(clock[hidden]))
     if model == "auto":
         least = mixture_error(base, truth, kept, hidden)
-        bounded = least >= FAR * squares["motion"] or _different(base) < FEWEST
+        bounded = least >= FAR * squares["motion"] or different(base) < FEWEST
         if bounded:
             squares["curve"] = least
     if model != "motion" and not bounded:
@@ -281,11 +281,6 @@ def score_hidden(
     blend = before + share[:, None, None, None] * (after - before)
     squares["linear"] = float(np.sum(np.square(blend - truth), dtype=np.float64))
     return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
-
-
-def _different(frames: FloatArray) -> int:
-    """How many of the frames differ from each other: a curve runs through no fewer than `FEWEST`."""
-    return len({frame.tobytes() for frame in frames})
 
 
 def mixture_error(base: FloatArray, truth: FloatArray, kept: Indices, hidden: Indices) -> float:

@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import InputError
+from videorestore.make.interlaced import Output
 from videorestore.make.work import Slot
 from videorestore.media.timing import rate_of
 
 
-def retimed(info: ClipInfo, slots: Sequence[Slot]) -> ClipInfo:
-    """The facts of a clip with the rate of its new slots; how long the last one stays does not count for an even rate."""
+def retimed(info: ClipInfo, slots: Sequence[Slot | Output]) -> ClipInfo:
+    """The facts of a clip with the rate of its new frames; how long the last one stays does not count for an even rate."""
     times = [slot.time for slot in slots]
     stated = [] if info.fps is None else [info.fps]
     if info.fps is not None and len(times) > 1:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from videorestore import __version__
 from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
 from videorestore.make.work import Progress, Work
@@ -26,7 +28,7 @@ from videorestore.run.identity import describe, input_prints
 from videorestore.run.maps import join_masks, join_sd, mask_maps, sd_maps
 from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
 from videorestore.run.outcome import Outcome, doubts, opened_source, record_of_run, sink_options_of
-from videorestore.run.page import write_page
+from videorestore.run.piecework import PICTURES
 from videorestore.run.store import TRIES, WorkFolder
 from videorestore.run.tally import Tally
 
@@ -271,9 +273,20 @@ def _paged(
     """Write the page that was asked for; what went wrong with it, because the film is there already."""
     if options.report is None:
         return ()
+    from videorestore.report.page import PageBuilder
+
     record["peak_memory_mb"] = round(memory.peak() / 1e6) or record.get("peak_memory_mb")
     try:
-        write_page(options.report, record, notes, previews, overwrite=options.overwrite)
+        builder = PageBuilder()
+        for archive in previews:
+            with np.load(archive) as pictures:
+                for k in sorted(int(name[6:]) for name in pictures.files if name.startswith("after_")):
+                    after, before, sd, *loupe = (pictures.get(f"{name}_{k}") for name in PICTURES)
+                    origin = notes[k]["fact"]["origin"]
+                    builder.add_picture(
+                        k, after=after, before=before, sd=sd, origin=origin, loupe=tuple(loupe)
+                    )
+        builder.write(options.report, record, overwrite=options.overwrite)
     except (VideoRestoreError, OSError, ValueError, ArithmeticError) as error:
         return (f"the page {options.report} was not written: {error}",)
     return ()

@@ -28,6 +28,9 @@ PREVIEWS_FRESH = 6
 """Frames kept for the page: how many of the clip, and how many more of a piece."""
 
 
+PICTURES = "after", "before", "sd", "loupe_before", "loupe_after", "corner"
+"""What may be kept of each, under its name and the number of the frame."""
+
 LOUPE = 160
 """Side of the part of each of these that is kept in true pixels."""
 

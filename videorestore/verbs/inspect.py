@@ -9,7 +9,6 @@ from typing import Any
 
 from videorestore import colour
 from videorestore.clip import Frame
-from videorestore.errors import MediaReadError
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
@@ -42,8 +41,6 @@ def report(
     with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
         progress("counting frames", 0, 0)
         index = index_for(opened, options.span)
-        if not len(index):
-            raise MediaReadError("the input must hold at least one frame, found none; check the file.")
         start, stop = resolve_span(options.span, index)
         name = source if isinstance(source, str) else None
         record: dict[str, Any] = {"input": name, **facts(opened, index, start, stop)}
