@@ -11,8 +11,6 @@ from typing import Any, TextIO
 from videorestore.cli.environment import Environment
 from videorestore.cli.status import harmless
 
-Clock = Callable[[], float]
-
 SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
 
@@ -199,7 +197,7 @@ class Console:
         *,
         progress: str = "auto",
         quiet: bool = False,
-        clock: Clock = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._writer = Writer(environment.stderr)

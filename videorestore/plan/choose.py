@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.make.engines import Clock, CurveEngine, MotionEngine, NewFrames
+from videorestore.make.engines import CurveEngine, MotionEngine, NewFrames, Seconds
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
@@ -25,7 +25,7 @@ from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
 
 Indices = NDArray[np.int64]
-Job = Literal["denoise", "interpolate", "inpaint"]
+Purpose = Literal["denoise", "interpolate", "inpaint"]
 
 TRIAL_FRAMES = 25
 TRIAL_SIDE = 192
@@ -88,7 +88,7 @@ def choose(
     source: Source,
     found: Scan,
     options: Common,
-    job: Job,
+    job: Purpose,
     noises: tuple[Noise, ...],
     progress: Progress = silent,
     *,
@@ -231,7 +231,7 @@ def psnr(error: float) -> float:
     return 10 * float(np.log10(255.0**2 / max(error, 1e-4)))
 
 
-def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
+def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Seconds]:
     """A stretch of small pictures of a shot, and their times."""
     numbers = _inmost(good, TRIAL_FRAMES)
     frames = np.stack([small_picture(frame, TRIAL_SIDE) for frame in chosen(source, numbers)])
@@ -239,7 +239,7 @@ def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatAr
 
 
 def score_hidden(
-    frames: FloatArray, clock: Clock, noise: Noise, model: str = "auto", quality: Quality = "default"
+    frames: FloatArray, clock: Seconds, noise: Noise, model: str = "auto", quality: Quality = "default"
 ) -> Trial:
     """Hide every fourth of these frames and let one of the models make it, or ("auto") both.
 

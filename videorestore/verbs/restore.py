@@ -16,7 +16,7 @@ from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
-from videorestore.plan.choose import Job, choose
+from videorestore.plan.choose import Purpose, choose
 from videorestore.plan.dirt import SearchedMasks, dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
@@ -70,7 +70,7 @@ def plan(
     masks = pixels_to_mend(source, found, options, accepted, rejected, notes, progress)
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
-    job: Job = "denoise" if noisy else "interpolate"
+    job: Purpose = "denoise" if noisy else "interpolate"
     choice = choose(source, found, options, job, found.noises, progress, avoid=missing, between=faster)
     inserted: list[dict[str, Any]] = []
     losses: tuple[str, ...] = ()
