@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.clip import FloatArray, Frame
+from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.fields.complete import REACH, Field, complete, own_lines
 from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
@@ -274,21 +274,6 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
     for top, bottom in pairs:
         frame = joined(top.frame, bottom.frame, like)
         changed: Origin = bottom.origin if top.origin == "kept" else top.origin
-        sd = None
-        if top.sd_map is not None or bottom.sd_map is not None:
-            maps = [
-                np.zeros((*like.planes[0].shape, 1), np.float32) if m is None else m
-                for m in (top.sd_map, bottom.sd_map)
-            ]
-            sd = np.empty((like.height, like.width, max(m.shape[2] for m in maps)), np.float32)
-            for parity, found in enumerate(maps):
-                sd[parity::2] = found[: sd[parity::2].shape[0]]
-        mask = None
-        if top.mask is not None or bottom.mask is not None:
-            mask = np.zeros((like.height, like.width), np.bool_)
-            for parity, made in enumerate((top, bottom)):
-                if made.mask is not None:
-                    mask[parity::2] = made.mask[: mask[parity::2].shape[0]]
         damage = tuple(
             (kind, (x, 2 * y + parity, w, 2 * h - 1), probability)
             for parity, made in enumerate((top, bottom))
@@ -298,12 +283,26 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
             top,
             frame=frame,
             origin=changed,
-            sd_map=sd,
+            sd_map=_woven(top.sd_map, bottom.sd_map, like.height),
             damage=damage,
-            mask=mask,
+            mask=_woven(top.mask, bottom.mask, like.height),
             notes=tuple(dict.fromkeys((*top.notes, *bottom.notes))),
             doubtful=top.doubtful or bottom.doubtful,
         )
+
+
+def _woven(top: Samples | None, bottom: Samples | None, height: int) -> Samples | None:
+    """What is known of two fields, line by line; zeros where it is known of one alone."""
+    known = [field for field in (top, bottom) if field is not None]
+    if not known:
+        return None
+    like = max(known, key=lambda field: field.shape[-1])
+    both = np.zeros((height, *like.shape[1:]), like.dtype)
+    for parity, field in enumerate((top, bottom)):
+        if field is not None:
+            lines = both[parity::2]
+            lines[...] = field[: len(lines)]
+    return both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
