@@ -18,11 +18,16 @@ from videorestore.media.pipe import ffmpeg
 
 _CHILD = """
 import json, resource, sys
-from videorestore.media import SinkOptions, copy_through
-done = copy_through(sys.argv[1], sys.argv[2], SinkOptions(codec="ffv1"))
+from videorestore.media import OutputShape, SinkOptions, open_sink, open_source
+frames = 0
+with open_source(sys.argv[1]) as source:
+    with open_sink(sys.argv[2], OutputShape.of(source, 0), SinkOptions(codec="ffv1"), streams_from=sys.argv[1]) as sink:
+        for frame in source.frames():
+            sink.write(frame)
+            frames += 1
 own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(json.dumps({"frames": done.n_frames, "own_kb": own, "encoder_kb": child}))
+print(json.dumps({"frames": frames, "own_kb": own, "encoder_kb": child}))
 """
 
 

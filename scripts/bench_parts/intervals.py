@@ -66,9 +66,9 @@ def row(clean: np.ndarray, sd: float, seed: int = 3) -> dict[str, float]:
     smooth, smooth_sd, _ = denoise(noisy)
     engine = JointEngine(MotionEngine(), 48, grain=sd)
     seen = np.setdiff1d(np.arange(len(noisy)), MISSING)
-    filled = engine.interpolate(noisy[seen], seen.astype(float), np.array(MISSING, float))
+    filled = engine.interpolator(noisy[seen], seen.astype(float)).at(np.array(MISSING, float))
     between = np.arange(5, 40, 8)
-    new = engine.interpolate(noisy[:42:2], np.arange(0, 42, 2.0), between.astype(float))
+    new = engine.interpolator(noisy[:42:2], np.arange(0, 42, 2.0)).at(between.astype(float))
     mended, mended_sd = inpaint(noisy[:20], masks)
     return {
         "denoise": share(smooth, smooth_sd, clean),

@@ -101,9 +101,9 @@ def _engines(path: Path, presets: tuple[Any, ...]) -> dict[str, float]:
         costs[f"denoising_{preset}"], _ = _timed(
             lambda engine=engine, n=n: engine.denoise(pixels, noise, 1.0, 0, n), n * one
         )
-        engine.interpolate(tiny, np.arange(8.0), np.array([3.5]))
+        engine.interpolator(tiny, np.arange(8.0)).at(np.array([3.5]))
         costs[f"new_frame_{preset}"], _ = _timed(
-            lambda engine=engine: engine.interpolate(pixels[:8], np.arange(8.0), np.arange(1, 7) + 0.5),
+            lambda engine=engine: engine.interpolator(pixels[:8], np.arange(8.0)).at(np.arange(1, 7) + 0.5),
             6 * one,
         )
     find_damage(tiny, noise_sd=10.0)

@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
     print("  the paper (scales not stated): electroGP 1.8e-3, non-local means 63.37, diffusion 61.79")
 
     engine = JointEngine(MotionEngine(), 48, grain=sd)
-    filled = engine.interpolate(noisy[seen], seen.astype(np.float64), np.array(MISSING, np.float64))
+    filled = engine.interpolator(noisy[seen], seen.astype(np.float64)).at(np.array(MISSING, np.float64))
     made, made_sd = filled.frames, filled.sd
     target = clean[52]
     straight = (best_peer[left] + best_peer[right]) / 2
@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> int:
     times = seen.astype(np.float64)
     targets = np.setdiff1d(np.round(np.arange(0, 30, 1 / 3), 6), np.arange(0, 31.0))
     count = int(np.searchsorted(times, 31.0))
-    new = JointEngine(MotionEngine(), 48).interpolate(ours[:count], times[:count], targets).frames
+    new = JointEngine(MotionEngine(), 48).interpolator(ours[:count], times[:count]).at(targets).frames
     axis = np.arange(100) - 49.5
     distance = np.hypot(axis[:, None], axis[None, :])
     radius = 44 - 36 * targets / 99

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from videorestore.errors import InputError
-from videorestore.report.words import frames_in_words
 from videorestore.request import Insertion, Span, notation
 
 
@@ -38,7 +37,7 @@ def test_lists_that_are_none(text: str) -> None:
 @settings(deadline=None, derandomize=True)
 @given(st.sets(st.integers(0, 500), min_size=1))
 def test_lists_come_back_from_words(frames: set[int]) -> None:
-    assert notation.parse_frames(frames_in_words(sorted(frames), most=1000)) == tuple(sorted(frames))
+    assert notation.parse_frames(notation.frames_in_words(sorted(frames), most=1000)) == tuple(sorted(frames))
 
 
 def test_insertions() -> None:

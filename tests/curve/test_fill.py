@@ -25,7 +25,7 @@ def on_curve(frames, times, targets, noise_sd=0.0):
 def together(frames, times, targets):
     """Motion and the curve."""
     engine = JointEngine(MotionEngine(), 10)
-    made = engine.interpolate(frames, np.asarray(times, float), np.asarray(targets, float))
+    made = engine.interpolator(frames, np.asarray(times, float)).at(np.asarray(targets, float))
     return made.frames, made.sd
 
 
@@ -81,7 +81,7 @@ def test_together_no_worse_than_either(pan):
     """Where things move, motion is believed; where the light changes, the curve."""
     for clip, gap in ((pan, [15]), (lamp(), [15])):
         given = without_run(clip, gap)
-        moved = MotionEngine().interpolate(*given, np.array(gap, float)).frames
+        moved = MotionEngine().interpolator(*given).at(np.array(gap, float)).frames
         errors = [
             np.square(m - clip[gap]).mean()
             for m in (together(*given, gap)[0], moved, on_curve(*given, gap)[0])

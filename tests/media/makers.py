@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import av
 import numpy as np
 
 from videorestore.clip import ClipInfo, Frame, PixelFormat
-from videorestore.media import OutputShape
+from videorestore.media import OutputShape, SinkOptions, Source, open_sink, open_source
 from videorestore.media.pipe import ffmpeg
 
 Make = Callable[..., Path]
@@ -79,3 +81,32 @@ def shape_of(pixel: PixelFormat, n: int = 3, height: int = 18, width: int = 22, 
     """A small clip at 25 frames a second, as a sink wants it described."""
     info = ClipInfo(format=pixel, fps=Fraction(25), **facts)
     return OutputShape(info=info, height=height, width=width, n_frames=n, fps=Fraction(25))
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What became of a source that was written back."""
+
+    n_frames: int
+    losses: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def copy_through(
+    source: Source | Path | str, output: Path | str, options: SinkOptions | None = None
+) -> Copied:
+    """Read and write with no step between."""
+    if not isinstance(source, Source):
+        with open_source(source) as opened:
+            return copy_through(opened, output, options)
+    # Pictures need their number first, for names and headers.
+    still = os.fspath(output).endswith((".npy", ".tif", "/"))
+    shape = OutputShape.of(source, len(source.index()) if still else 0)
+    count = 0
+    with open_sink(output, shape, options, streams_from=source.path) as sink:
+        for frame in source.frames():
+            sink.write(frame)
+            count += 1
+    index = source.index()
+    told = tuple(m for m in index.messages if m not in index.losses)
+    return Copied(count, (*index.losses, *sink.losses), (*told, *sink.notes))

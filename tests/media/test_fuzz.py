@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scripts.fuzzing import CONTAINERS
-from tests.media.makers import Make, picture, tone
+from tests.media.makers import Make, copy_through, picture, tone
 from videorestore.errors import VideoRestoreError
-from videorestore.media import SinkOptions, copy_through, open_source
+from videorestore.media import SinkOptions, open_source
 
 VARIANTS = 42
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import av
 import pytest
 
-from tests.media.makers import same_planes
-from videorestore.media import Excerpt, OutputShape, SinkOptions, copy_through, open_sink, open_source
+from tests.media.makers import copy_through, same_planes
+from videorestore.media import Excerpt, OutputShape, SinkOptions, open_sink, open_source
 from videorestore.media.probe import open_input
 
 # file -> frames, and losses where there are any. Long clips are copied in part.

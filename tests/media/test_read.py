@@ -317,13 +317,6 @@ def test_an_index_from_elsewhere_saves_decoding(plain: Path, monkeypatch: pytest
     assert len(open_source(plain, index=index).index()) == 10
 
 
-def test_counting_shows_progress(make: Make) -> None:
-    path = make("counted.mp4", *picture(seconds="0.6"), "-c:v", "libx264")
-    seen = []
-    open_source(path).index(lambda done, expected: seen.append((done, expected)))
-    assert seen == [(k + 1, 15) for k in range(15)]
-
-
 def test_truncated_file_is_read_as_far_as_it_goes(make: Make, tmp_path: Path) -> None:
     whole = make("whole.mkv", *picture(seconds="2"), "-c:v", "libx264", "-g", "10")
     short = tmp_path / "short.mkv"

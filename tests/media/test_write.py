@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.media.makers import Make, leftovers, picture, random_frame, same_planes, shape_of
+from tests.media.makers import Make, copy_through, leftovers, picture, random_frame, same_planes, shape_of
 from videorestore.clip import PixelFormat
 from videorestore.media import (
     OutputShape,
     SinkOptions,
-    copy_through,
     open_sink,
     open_source,
 )

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.media.makers import Make, leftovers, picture, random_frame, shape_of
+from tests.media.makers import Make, copy_through, leftovers, picture, random_frame, shape_of
 from videorestore.clip import PixelFormat
 from videorestore.errors import InputError, MediaWriteError, OutputExistsError
 from videorestore.media import (
     SinkOptions,
     check_output,
-    copy_through,
     open_sink,
     open_source,
 )
@@ -160,7 +159,8 @@ LIMITED = """
 import resource, sys
 sys.path.insert(0, sys.argv[3])
 from videorestore.errors import MediaWriteError
-from videorestore.media import SinkOptions, copy_through, open_source
+from tests.media.makers import copy_through
+from videorestore.media import SinkOptions, open_source
 open_source(sys.argv[1]).index()
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

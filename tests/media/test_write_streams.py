@@ -9,12 +9,11 @@ import av
 import numpy as np
 import pytest
 
-from tests.media.makers import Make, leftovers, packets, picture, tone
+from tests.media.makers import Make, copy_through, leftovers, packets, picture, tone
 from videorestore.media import (
     Excerpt,
     OutputShape,
     SinkOptions,
-    copy_through,
     open_sink,
     open_source,
 )

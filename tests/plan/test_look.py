@@ -12,7 +12,8 @@ from videorestore.clip import Frame, PixelFormat
 from videorestore.detect.measures import Measures, measure
 from videorestore.plan import look
 from videorestore.plan.look import STRETCH, helped_by, measured, small_picture, stretches
-from videorestore.plan.scan import central_pixels, shrink
+from videorestore.plan.scan import central_pixels
+from videorestore.report.pictures import shrink
 from videorestore.run.workers import Crew
 
 

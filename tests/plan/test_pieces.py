@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from videorestore.plan.pieces import core_length, cut_pieces, shots_between
+from videorestore.plan.pieces import cut_pieces, shots_between
 
 
 @settings(deadline=None, derandomize=True, max_examples=80)
@@ -19,10 +19,3 @@ def test_pieces_cover_the_clip(n, cuts, core, halo):
         assert p.stop - p.start <= core
         assert p.read_start == max(shot[0], p.start - halo)
         assert p.read_stop == min(shot[1], p.stop + halo)
-
-
-def test_core_length_fits_the_budget():
-    size = {"height": 1080, "width": 1920, "halo": 4, "bytes_per_pixel": 100}
-    assert core_length(**size, budget=4 << 30, at_most=40) == (4 << 30) // (1080 * 1920 * 100) - 8
-    assert core_length(**size, budget=1, at_most=40) == 1
-    assert core_length(**size, budget=1 << 40, at_most=40) == 40

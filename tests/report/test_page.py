@@ -56,7 +56,7 @@ def filled(n: int = 8) -> tuple[PageBuilder, dict[str, Any]]:
         before = {"kept": after, "interpolated": None}.get(origin, picture(k + 1000))
         sd = None if origin == "kept" else np.full((36, 48, 3), 3.0, np.float32)
         crops = [None if whole is None else whole[8:28, 6:26] for whole in (before, after)]
-        builder.add_pictures(before, after, sd, fact, (*crops, (6, 8)))
+        builder.add_picture(k, after=after, before=before, sd=sd, origin=origin, loupe=(*crops, (6, 8)))
     return builder, story
 
 
@@ -370,9 +370,8 @@ def test_a_frame_that_is_hardly_known_does_not_hide_the_others() -> None:
     builder, story = PageBuilder(), record(8)
     for fact in story["frames"]:
         sd = np.full((36, 48, 3), 90.0 if fact["index"] == 4 else 3.0, np.float32)
-        builder.add_pictures(
-            picture(fact["index"] + 50), picture(fact["index"]), sd, {**fact, "origin": "denoised"}
-        )
+        k = fact["index"]
+        builder.add_picture(k, after=picture(k), before=picture(k + 50), sd=sd, origin="denoised")
     assert data_of(builder.render(story))["scales"]["sd"] <= 5
 
 

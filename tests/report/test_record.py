@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.clip import Frame, PixelFormat
-from videorestore.make.work import Made
-from videorestore.report.record import RecordBuilder, frame_fact, mean_sd, peak_memory_mb, plain
+from videorestore.clip import ClipInfo, Frame, PixelFormat
+from videorestore.make.work import Made, OutputShape, Piece, Work
+from videorestore.media.source import Source
+from videorestore.report.record import peak_memory_mb, plain, record_of
+from videorestore.run.outcome import record_of_run
+from videorestore.run.piecework import frame_fact, note_of
 
 
 def made(index: int, **more: Any) -> Made:
@@ -26,16 +31,28 @@ def made(index: int, **more: Any) -> Made:
     return Made(frame=frame, **{"origin": "kept", "source": index, **more})
 
 
+class Doing(Work):
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
+        return iter(())
+
+
+def work(findings: dict[str, Any], *, vfr: bool = False) -> Work:
+    info = ClipInfo(format=PixelFormat(model="grey"), fps=Fraction(25), vfr=vfr)
+    shape = OutputShape(info=info, height=2, width=3, n_frames=2, fps=info.fps)
+    return Doing(verb="fill", pieces=(), shape=shape, findings=findings)
+
+
 def test_a_whole_record() -> None:
-    builder = RecordBuilder(
-        version="0.1.0", verb="fill", input="in.mkv", output="out.mkv", width=3, height=2, fps=Fraction(25)
+    guess = made(
+        1, origin="filled", source=None, sd_map=np.full((2, 3, 1), 2.0, np.float32), notes=("a guess",)
     )
-    builder.add(made(0, x=0.0031))
-    builder.add(
-        made(1, origin="filled", source=None, sd_map=np.full((2, 3, 1), 2.0, np.float32), notes=("a guess",))
-    )
-    record = builder.build(
-        {"model": "curve", "noise_sd": np.float32(12.3), "self_test": {"psnr": float("nan"), "hidden": 3}}
+    record = record_of_run(
+        "fill",
+        work(
+            {"model": "curve", "noise_sd": np.float32(12.3), "self_test": {"psnr": float("nan"), "hidden": 3}}
+        ),
+        [note_of(one, k) for k, one in enumerate((made(0, x=0.0031), guess))],
+        time.monotonic(),
     )
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["fps"] == "25/1" and record["duration_s"] == 0.08 and "vfr" not in record
@@ -48,13 +65,13 @@ def test_a_whole_record() -> None:
 
 
 def test_what_does_not_apply_is_absent() -> None:
-    record = RecordBuilder(version="0.1.0", verb="inspect").build({"noise_sd": None, "cuts": []})
+    record = record_of("inspect", time.monotonic(), {"input": None, "noise_sd": None, "cuts": []})
     assert not {"input", "output", "fps", "width", "frames", "noise_sd", "duration_s"} & set(record)
     assert record["cuts"] == []
 
 
 def test_variable_rate_is_said() -> None:
-    assert RecordBuilder(version="0.1.0", verb="fill", fps=Fraction(14), vfr=True).build()["vfr"] is True
+    assert record_of_run("fill", work({}, vfr=True), (), time.monotonic())["vfr"] is True
 
 
 @dataclass
@@ -91,17 +108,15 @@ def test_everything_becomes_plain() -> None:
 
 
 def test_the_sd_of_a_frame_is_a_root_mean_square() -> None:
-    assert mean_sd(np.array([[[3.0], [4.0]]], np.float32)) == round((12.5) ** 0.5, 3)
-    assert mean_sd(np.full((1, 1, 1), np.nan, np.float32)) is None
-    assert "sd" not in frame_fact(made(0))
+    known = made(0, sd_map=np.array([[[3.0], [4.0]]], np.float32))
+    assert frame_fact(known, 0)["sd"] == round((12.5) ** 0.5, 3)
+    assert "sd" not in frame_fact(made(0, sd_map=np.full((1, 1, 1), np.nan, np.float32)), 0)
+    assert "sd" not in frame_fact(made(0), 0)
 
 
 def test_pixels_are_not_kept() -> None:
-    builder = RecordBuilder(version="0.1.0", verb="fill")
-    story = made(0)
-    builder.add(story)
-    assert not any(isinstance(value, np.ndarray) for value in vars(builder).values())
-    assert all(not isinstance(v, np.ndarray) for fact in builder.build()["frames"] for v in fact.values())
+    note = note_of(made(0, sd_map=np.ones((2, 3, 1), np.float32)), 0)
+    assert not any(isinstance(value, np.ndarray) for value in (*note.values(), *note["fact"].values()))
 
 
 def test_memory_counts_children() -> None:

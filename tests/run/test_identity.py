@@ -8,7 +8,6 @@ import pytest
 import videorestore as vr
 from videorestore.errors import MediaReadError, MediaWriteError, VideoRestoreError
 from videorestore.media.pipe import RawPipe
-from videorestore.run.store import WorkFolder
 
 film = import_module("videorestore.run.film")
 
@@ -32,11 +31,11 @@ def after_making(monkeypatch, change, times=1):
     make = film._make_these
     left = [times]
 
-    def made(todo, assignment, *rest):
-        jobs = make(todo, assignment, *rest)
+    def made(todo, planned, *rest):
+        jobs = make(todo, planned, *rest)
         if left[0]:
             left[0] -= 1
-            change(WorkFolder(assignment.output))
+            change(planned.folder)
         return jobs
 
     monkeypatch.setattr(film, "_make_these", made)

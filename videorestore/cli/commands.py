@@ -24,10 +24,6 @@ def perform(command: Command, environment: Environment, console: Console) -> Exi
     environment : Environment
     console : Console
         For progress and warnings.
-
-    Returns
-    -------
-    ExitStatus
     """
     pipes.check(command)
     with pipes.places(command, environment) as (source, output, given):

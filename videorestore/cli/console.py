@@ -6,12 +6,10 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from videorestore.cli.environment import Environment
 from videorestore.cli.status import harmless
-
-Clock = Callable[[], float]
 
 SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
@@ -66,19 +64,6 @@ class Meter:
         return 0 < self.total <= self.done
 
 
-class Display(Protocol):
-    """One way of showing progress."""
-
-    def show(self, meter: Meter, now: float, *, new: bool) -> None:
-        """The phase went on; ``new`` where it just began."""
-
-    def note(self, text: str) -> None:
-        """A line that stays."""
-
-    def close(self) -> None:
-        """Leave the terminal tidy."""
-
-
 class Writer:
     """A stream whose reader may go away: what cannot be told is not told, and the work goes on."""
 
@@ -99,28 +84,27 @@ class Writer:
 
 
 class Silent:
-    """No progress; notes only."""
+    """No progress, notes only; other ways of showing progress are made of it."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
 
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
-        pass
+        """The phase went on; ``new`` where it just began."""
 
     def note(self, text: str) -> None:
+        """A line that stays."""
         self.writer.line(text)
 
     def close(self) -> None:
-        pass
+        """Leave the terminal tidy."""
 
 
 class Plain(Silent):
     """Lines for a log: when a phase begins, every few seconds (rarer as it goes on), and when it ends."""
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__(writer)
-        self._last = float("-inf")
-        self._ended: str | None = None
+    _last = float("-inf")
+    _ended: str | None = None
 
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
         if new:
@@ -138,10 +122,7 @@ class JsonLines(Silent):
     """One JSON object per line, for programs."""
 
     interval = 0.5
-
-    def __init__(self, writer: Writer) -> None:
-        super().__init__(writer)
-        self._last = float("-inf")
+    _last = float("-inf")
 
     def show(self, meter: Meter, now: float, *, new: bool) -> None:
         if not (new or meter.whole or now - self._last >= self.interval):
@@ -216,13 +197,13 @@ class Console:
         *,
         progress: str = "auto",
         quiet: bool = False,
-        clock: Clock = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._writer = Writer(environment.stderr)
         self._environment = environment
         self._kind = _kind(environment, "none" if quiet and progress == "auto" else progress)
-        self._display: Display | None = None
+        self._display: Silent | None = None
         self._meter: Meter | None = None
         self._calls = self._heard = 0
         self._closed = threading.Event()
@@ -236,7 +217,9 @@ class Console:
             meter = self._meter = Meter(phase, now)
         meter.update(done, total, now)
         self._calls += 1
-        self._opened().show(meter, now, new=new)
+        if self._display is None:
+            self._display = self._open()
+        self._display.show(meter, now, new=new)
 
     def still(self) -> None:
         """Say that a phase goes on though it has nothing new to tell: silence would look like a hang."""
@@ -278,12 +261,7 @@ class Console:
         self.close()
         self._writer.line(text.rstrip("\n"))
 
-    def _opened(self) -> Display:
-        if self._display is None:
-            self._display = self._open()
-        return self._display
-
-    def _open(self) -> Display:
+    def _open(self) -> Silent:
         if self._kind == "plain":
             self._closed.clear()
             threading.Thread(target=self._watch, daemon=True).start()

@@ -19,7 +19,7 @@ class Environment:
     stdout, stderr : TextIO
     stdin : BinaryIO or None
         Read only where INPUT is ``-``.
-    stdout_is_terminal, stderr_is_terminal : bool
+    stderr_is_terminal : bool
     cwd : str or None
         Folder that names are relative to; None is the process's own.
     variables : mapping
@@ -29,7 +29,6 @@ class Environment:
     stdout: TextIO
     stderr: TextIO
     stdin: BinaryIO | None = None
-    stdout_is_terminal: bool = False
     stderr_is_terminal: bool = False
     cwd: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -42,7 +41,6 @@ class Environment:
             stdout=out,
             stderr=err,
             stdin=None if sys.stdin is None else sys.stdin.buffer,
-            stdout_is_terminal=out.isatty(),
             stderr_is_terminal=err.isatty(),
             variables=os.environ,
         )

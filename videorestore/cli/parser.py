@@ -88,10 +88,6 @@ def parse(args: Sequence[str], place: Callable[[str], str] = str) -> Command | A
     place : callable
         Gives the path under which a settings file is opened.
 
-    Returns
-    -------
-    Command or Answer
-
     Raises
     ------
     UsageError
@@ -111,7 +107,7 @@ def parse(args: Sequence[str], place: Callable[[str], str] = str) -> Command | A
     if first == "--completion" or first.startswith("--completion="):
         return _completion(first, args[1:])
     if first not in VERBS:
-        raise UsageError(_unknown(first, args))
+        raise UsageError(_unknown(first))
     rest = list(args[1:])
     written = _write_settings(first, rest, place) if "--write-config" in " ".join(rest) else None
     return written or _parse_verb(first, rest, place)
@@ -256,7 +252,7 @@ def _completion(first: str, rest: Sequence[str]) -> Answer:
     return Answer(script(shell))
 
 
-def _unknown(first: str, args: Sequence[str]) -> str:
+def _unknown(first: str) -> str:
     if first.startswith("-"):
         return f"a verb must come first, got {first!r}; write videorestore VERB INPUT, verbs are {_listed()}."
     near = _nearest(first, VERBS)

@@ -20,10 +20,6 @@ def main(args: Sequence[str], environment: Environment) -> ExitStatus:
         Without the program's name.
     environment : Environment
         Streams, folder and variables.
-
-    Returns
-    -------
-    ExitStatus
     """
     console = Console(environment, progress="none")
     try:

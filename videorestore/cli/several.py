@@ -85,14 +85,11 @@ def perform_all(
                 continue
             status = perform(one, environment, console)
             (lossy if status is ExitStatus.LOSSES else done).append(one.input)
-        except (ReaderGone, OutputExistsError) as error:
-            if isinstance(error, ReaderGone):
-                raise
-            failed.append((one.input, ExitStatus.EXISTS))
-            console.error(message(error))
+        except ReaderGone:
+            raise
         except Exception as error:
-            console.close()
-            console.error(f"{one.input}: {message(error)}")
+            told = message(error)
+            console.error(told if isinstance(error, OutputExistsError) else f"{one.input}: {told}")
             failed.append((one.input, status_of(error)))
     if not command.telling.quiet or failed:
         console.note(_sum(done, there, lossy, [name for name, _ in failed]))

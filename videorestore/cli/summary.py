@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
-from videorestore.report.words import HARDLY_SEEN, counted, frames_in_words, noise_doubt
+from videorestore.report.words import HARDLY_SEEN, counted, noise_doubt
+from videorestore.request.notation import frames_in_words
 
 Record = dict[str, Any]
 
@@ -57,7 +58,7 @@ def _written(record: Record, verbose: int) -> list[str]:
     made = ", ".join(f"{counts[origin]} {origin}" for origin in _ORIGINS if counts[origin])
     if made:
         lines.append(f"  frames     {made}")
-    lines += [f"  {'plan':<10} {step}" for step in _steps(record.get("plan", []))]
+    lines += [f"  {'plan':<10} {step}" for step in record.get("plan", [])]
     lines += [f"  {label:<10} {text}" for label, text in _how(record)]
     if verbose:
         for fact in frames:
@@ -108,7 +109,7 @@ def _how(record: Record) -> list[tuple[str, str]]:
 
 def _plan(record: Record) -> list[str]:
     lines = ["what would be done:"]
-    lines += [f"  {step}" for step in _steps(record.get("plan", []))]
+    lines += [f"  {step}" for step in record.get("plan", [])]
     if "n_frames" in record:
         pieces = f", in {record['pieces']} pieces" if record.get("pieces", 1) > 1 else ""
         lines.append(f"  result     {record['n_frames']} frames, {rate_in_words(record.get('fps'))}{pieces}")
@@ -121,14 +122,6 @@ def _plan(record: Record) -> list[str]:
     if "disk_mb" in estimate:
         lines.append(f"  disk       about {estimate['disk_mb']:.0f} MB")
     return lines
-
-
-def _steps(plan: Any) -> list[str]:
-    if isinstance(plan, str):
-        return plan.splitlines()
-    return [
-        step if isinstance(step, str) else ", ".join(f"{k} {v}" for k, v in step.items()) for step in plan
-    ]
 
 
 def _preview(record: Record, verbose: int) -> list[str]:
@@ -198,7 +191,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         )
     chapters = record.get("chapters")
     if chapters:
-        facts.append(("chapters", str(len(chapters) if isinstance(chapters, list) else chapters)))
+        facts.append(("chapters", str(chapters)))
     if record.get("cuts"):
         facts.append(("cuts", f"{len(record['cuts'])}, new shots begin at {frames_in_words(record['cuts'])}"))
     fields = record.get("fields") or {}

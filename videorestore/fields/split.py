@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import Frame
-from videorestore.media.source import Counting, FrameIndex, Source
+from videorestore.media.source import FrameIndex, Source
 
 
 def weave(top: Frame, bottom: Frame) -> Frame:
@@ -71,9 +71,9 @@ class FieldView(Source):
         self.info = source.info
         self.height, self.width = -(-source.height // 2), source.width
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """See `Source.index`."""
-        return self.whole.index(progress)
+        return self.whole.index()
 
     def index_up_to(self, frames: int | None = None, seconds: Fraction | None = None) -> FrameIndex:
         """See `Source.index_up_to`."""

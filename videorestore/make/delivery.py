@@ -15,7 +15,7 @@ from videorestore.make.beyond import beyond
 from videorestore.make.engines import Engine
 from videorestore.make.steps import STEADY, Steps
 from videorestore.make.window import Window, portions
-from videorestore.make.work import Made, Origin, Piece, Slot
+from videorestore.make.work import Made, Origin, Piece, Slot, once
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 
@@ -149,7 +149,7 @@ class Delivery:
                 yield self._beyond(slot, clock)
 
     def _between(self, slot: Slot, picture: FloatArray, sd: FloatArray, x: float | None) -> Made:
-        doubtful = float(np.mean(sd[..., :1] if sd.strides[-1] == 0 else sd)) > DOUBT
+        doubtful = float(np.mean(once(sd))) > DOUBT
         return Made(
             frame=timed(colour.native(picture, self.window.natives.nearest(slot.after)), slot),
             origin=_origin(slot),

@@ -18,7 +18,8 @@ from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
 
-Clock = NDArray[np.float64]
+Seconds = NDArray[np.float64]
+"""Times of frames, one after the other."""
 
 CLEANED, FEWEST = 12, 4
 """Frames on either side of new ones that are denoised with those between, and the fewest that can be."""
@@ -26,12 +27,11 @@ CLEANED, FEWEST = 12, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NewFrames:
-    """New frames ``(m, h, w, c)`` with their sd; latent positions of the new and of the given frames, on a curve."""
+    """New frames ``(m, h, w, c)`` with their sd, and their latent positions on a curve."""
 
     frames: FloatArray
     sd: FloatArray
     x: FloatArray | None = None
-    known_x: FloatArray | None = None
 
 
 class Interpolator(Protocol):
@@ -42,7 +42,7 @@ class Interpolator(Protocol):
         """Latent positions of the given frames, on a curve."""
         ...
 
-    def at(self, targets: Clock) -> NewFrames:
+    def at(self, targets: Seconds) -> NewFrames:
         """Frames at new times; they do not depend on how the times are divided into portions."""
         ...
 
@@ -55,8 +55,6 @@ class Engine(Protocol):
 
     @property
     def denoise_reach(self) -> int: ...
-    @property
-    def inpaint_reach(self) -> int: ...
 
     def denoise(
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
@@ -70,12 +68,8 @@ class Engine(Protocol):
         """``frames[start:stop]`` with the masked pixels regenerated, and their sd (0 where kept)."""
         ...
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """Frames at new times."""
-        ...
-
-    def interpolator(self, frames: Any, times: Clock) -> Interpolator:
-        """The same for new frames that are made in portions; ``frames`` may be a `Spool`."""
+    def interpolator(self, frames: Any, times: Seconds) -> Interpolator:
+        """What makes frames at new times, from frames that may be a `Spool`."""
         ...
 
 
@@ -85,14 +79,14 @@ class MotionInterpolator:
     known_x = None
     """There is no curve."""
 
-    def __init__(self, frames: Any, times: Clock, quality: Quality) -> None:
+    def __init__(self, frames: Any, times: Seconds, quality: Quality) -> None:
         from videorestore.motion.interpolate import Maker
 
         self.times = times
         self.quality = quality
         self._maker = Maker(frames, times, quality=quality)
 
-    def at(self, targets: Clock) -> NewFrames:
+    def at(self, targets: Seconds) -> NewFrames:
         """See `Interpolator.at`."""
         made = self._maker.at(targets)
         return NewFrames(frames=made.frames, sd=made.sd)
@@ -103,7 +97,7 @@ class CurveInterpolator:
     """On a fitted curve through frames with noise of sd ``grain``, weighed against ``motion`` in every place where given."""
 
     frames: Any
-    times: Clock
+    times: Seconds
     fit: Any
     grain: float
     motion: MotionInterpolator | None = None
@@ -113,7 +107,7 @@ class CurveInterpolator:
         """See `Interpolator.known_x`."""
         return np.asarray(np.interp(self.times, self.fit.times, self.fit.x), np.float32)
 
-    def at(self, targets: Clock) -> NewFrames:
+    def at(self, targets: Seconds) -> NewFrames:
         """See `Interpolator.at`."""
         from videorestore.curve.fill import opinion, weigh
 
@@ -124,9 +118,9 @@ class CurveInterpolator:
             moved = self._moved(self.motion, targets)
             mean, sd = weigh(moved.frames, moved.sd, mean, variance)
         x = np.asarray(self.fit.place(targets), np.float32)
-        return NewFrames(frames=mean, sd=sd, x=x, known_x=self.known_x)
+        return NewFrames(frames=mean, sd=sd, x=x)
 
-    def _moved(self, motion: MotionInterpolator, targets: Clock) -> NewFrames:
+    def _moved(self, motion: MotionInterpolator, targets: Seconds) -> NewFrames:
         """Along motion, between frames without their noise."""
         from videorestore.curve.denoise import denoise
         from videorestore.curve.fill import NOISY
@@ -143,7 +137,7 @@ class CurveInterpolator:
 
 
 def _curve_through(
-    frames: Any, times: Clock, grain: float, motion: MotionInterpolator | None = None
+    frames: Any, times: Seconds, grain: float, motion: MotionInterpolator | None = None
 ) -> CurveInterpolator:
     from videorestore.curve.fit import fit_shot
 
@@ -190,11 +184,7 @@ class MotionEngine:
 
         return inpaint(frames, masks, start=start, stop=stop)
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
-
-    def interpolator(self, frames: Any, times: Clock) -> MotionInterpolator:
+    def interpolator(self, frames: Any, times: Seconds) -> MotionInterpolator:
         """See `Engine.interpolator`."""
         return MotionInterpolator(frames, times, self.quality)
 
@@ -207,11 +197,6 @@ class CurveEngine:
 
     @property
     def denoise_reach(self) -> int:
-        """A curve learns from all frames that it is given."""
-        return 0
-
-    @property
-    def inpaint_reach(self) -> int:
         """A curve learns from all frames that it is given."""
         return 0
 
@@ -230,11 +215,7 @@ class CurveEngine:
         made, sd = inpaint(frames, masks)
         return made[start:stop], sd[start:stop]
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
-
-    def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
+    def interpolator(self, frames: Any, times: Seconds) -> CurveInterpolator:
         """See `Engine.interpolator`."""
         return _curve_through(frames, times, self.grain)
 
@@ -256,11 +237,6 @@ class JointEngine:
     def denoise_reach(self) -> int:
         """See `MotionEngine.denoise_reach`."""
         return self.motion.denoise_reach
-
-    @property
-    def inpaint_reach(self) -> int:
-        """See `MotionEngine.inpaint_reach`."""
-        return self.motion.inpaint_reach
 
     def denoise(
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
@@ -311,11 +287,7 @@ class JointEngine:
         drawn = opinion(frames, masks) if len(frames) >= FEWEST and not masks.all() else None
         return inpaint(frames, masks, start=start, stop=stop, beside=drawn)
 
-    def interpolate(self, frames: FloatArray, times: Clock, targets: Clock) -> NewFrames:
-        """See `Engine.interpolate`."""
-        return self.interpolator(frames, times).at(targets)
-
-    def interpolator(self, frames: Any, times: Clock) -> CurveInterpolator:
+    def interpolator(self, frames: Any, times: Seconds) -> CurveInterpolator:
         """See `Engine.interpolator`."""
         return _curve_through(frames, times, self.grain, self.motion.interpolator(frames, times))
 

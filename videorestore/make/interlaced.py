@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.clip import FloatArray, Frame
+from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.fields.complete import REACH, Field, complete, own_lines
 from videorestore.fields.split import FieldView, joined, weave
 from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
 from videorestore.make.pipeline import Restoring
-from videorestore.make.work import Made, Origin, Piece, Progress, Shot, Work, silent
-from videorestore.media.source import Counting, FrameIndex, Source
+from videorestore.make.work import Made, Origin, Piece, Shot, Work
+from videorestore.media.source import FrameIndex, Source
 from videorestore.request.common import Quality
 
 ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
@@ -94,7 +94,7 @@ class Interlaced(Work):
             return 2 * self.inner.seconds() + work * pixels / 1e6
         return STARTING + LOOKING * frames * min(pixels, LOOKED_AT) / 1e6 + work * pixels / 1e6
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         outputs = self.outputs[self.first_output(piece.start) : self.first_output(piece.stop)]
         mended = self._mended(source, piece)
@@ -176,7 +176,7 @@ class WholeView(Source):
         self.height, self.width = source.height, source.width
         self.made: dict[int, Made] = {}
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """See `Source.index`."""
         outputs = self._work.outputs
         return FrameIndex(
@@ -237,10 +237,10 @@ class Whole(Work):
         """Estimated CPU time in seconds."""
         return self.fields.seconds() + self.inner.seconds()
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         view = WholeView(source, self.fields, held=True)
-        for made in self.inner.make(view, piece, progress):
+        for made in self.inner.make(view, piece):
             before = None if made.source is None else view.made[made.source]
             if before is None:
                 yield made
@@ -274,21 +274,6 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
     for top, bottom in pairs:
         frame = joined(top.frame, bottom.frame, like)
         changed: Origin = bottom.origin if top.origin == "kept" else top.origin
-        sd = None
-        if top.sd_map is not None or bottom.sd_map is not None:
-            maps = [
-                np.zeros((*like.planes[0].shape, 1), np.float32) if m is None else m
-                for m in (top.sd_map, bottom.sd_map)
-            ]
-            sd = np.empty((like.height, like.width, max(m.shape[2] for m in maps)), np.float32)
-            for parity, found in enumerate(maps):
-                sd[parity::2] = found[: sd[parity::2].shape[0]]
-        mask = None
-        if top.mask is not None or bottom.mask is not None:
-            mask = np.zeros((like.height, like.width), np.bool_)
-            for parity, made in enumerate((top, bottom)):
-                if made.mask is not None:
-                    mask[parity::2] = made.mask[: mask[parity::2].shape[0]]
         damage = tuple(
             (kind, (x, 2 * y + parity, w, 2 * h - 1), probability)
             for parity, made in enumerate((top, bottom))
@@ -298,12 +283,26 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
             top,
             frame=frame,
             origin=changed,
-            sd_map=sd,
+            sd_map=_woven(top.sd_map, bottom.sd_map, like.height),
             damage=damage,
-            mask=mask,
+            mask=_woven(top.mask, bottom.mask, like.height),
             notes=tuple(dict.fromkeys((*top.notes, *bottom.notes))),
             doubtful=top.doubtful or bottom.doubtful,
         )
+
+
+def _woven(top: Samples | None, bottom: Samples | None, height: int) -> Samples | None:
+    """What is known of two fields, line by line; zeros where it is known of one alone."""
+    known = [field for field in (top, bottom) if field is not None]
+    if not known:
+        return None
+    like = max(known, key=lambda field: field.shape[-1])
+    both = np.zeros((height, *like.shape[1:]), like.dtype)
+    for parity, field in enumerate((top, bottom)):
+        if field is not None:
+            lines = both[parity::2]
+            lines[...] = field[: len(lines)]
+    return both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +347,7 @@ class FieldWise(Work):
         """Estimated CPU time in seconds."""
         return 2 * self.inner.seconds()
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         return restored_fields(self.inner, source, piece)
 

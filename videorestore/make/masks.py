@@ -16,6 +16,7 @@ from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
 from videorestore.make.cost import MENDING
 from videorestore.media import open_source
+from videorestore.media.images import IMAGE_SUFFIXES
 from videorestore.media.source import FrameIndex, Source
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 SHORT, LONG = 6, 24
 """Reach of masks that the program found, and of masks that were given."""
-
-_STILLS = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
-
 
 Spot = tuple[str, tuple[int, int, int, int], float]
 """Kind of a damage, its box (x, y, width, height), and the probability that it is one."""
@@ -255,7 +253,7 @@ def load_masks(
         raise InputError(
             "the mask must leave pixels to work from, everything is masked; white marks missing pixels."
         )
-    if only is not None and Path(path).suffix.lower() in _STILLS:
+    if only is not None and Path(path).suffix.lower() in IMAGE_SUFFIXES:
         return ArrayMasks.of(only)
     start, stop = span
     fits_clip = count >= stop if n_frames is None else count == n_frames

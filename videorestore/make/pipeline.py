@@ -31,7 +31,7 @@ from videorestore.make.spool import Room
 from videorestore.make.steps import Steps
 from videorestore.make.tiles import SIDE, overlap
 from videorestore.make.window import Window, read_window, wants_disk
-from videorestore.make.work import Made, Piece, Progress, Shot, Slot, Work, silent
+from videorestore.make.work import Made, Piece, Shot, Slot, Work
 from videorestore.media.source import Source
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
@@ -147,11 +147,11 @@ class Restoring(Work):
         total += INTERPOLATING * fresh
         return STARTING + LOOKING * made * min(pixels, LOOKED_AT) / 1e6 + damage + total * pixels / 1e6
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         if piece.start in self.steps.brief:
             filling = replace(self.steps, noises=(), masks=None, gains=None, brief=frozenset())
-            for made in replace(self, steps=filling).make(source, piece, progress):
+            for made in replace(self, steps=filling).make(source, piece):
                 yield replace(made, notes=(*made.notes, BRIEF)) if made.origin == "kept" else made
             return
         slots = list(self._slots(piece))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,24 +24,16 @@ PORTION = 192 << 20
 """Bytes of new frames and their sd that are made at once."""
 
 
-class Natives(Protocol):
-    """Source frames of a piece with their native samples, by number."""
+class HeldNatives(dict[int, Frame]):
+    """Source frames of a piece with their native samples by number, all of them in memory."""
 
     def nearest(self, number: int) -> Frame:
         """The frame with this number, or the last one before it."""
-        ...
-
-
-class HeldNatives(dict[int, Frame]):
-    """All of them in memory."""
-
-    def nearest(self, number: int) -> Frame:
-        """See `Natives.nearest`."""
         return self[number] if number in self else self[max(i for i in self if i <= number)]
 
 
 class StreamedNatives:
-    """Decoded a second time, one after the other: asked for in rising order, only one is held."""
+    """The same, decoded a second time, one after the other: asked for in rising order, only one is held."""
 
     def __init__(self, source: Source, piece: Piece) -> None:
         self._source = source
@@ -51,7 +43,7 @@ class StreamedNatives:
         self._coming: Frame | None = None
 
     def nearest(self, number: int) -> Frame:
-        """See `Natives.nearest`."""
+        """See `HeldNatives.nearest`."""
         if self._last is None or self._last.index > number:
             self._stream = iter(self._source.frames(self._piece.start, self._piece.stop))
             self._last, self._coming = next(self._stream), next(self._stream, None)
@@ -68,7 +60,7 @@ class Window:
     """
 
     numbers: list[int]
-    natives: Natives
+    natives: HeldNatives | StreamedNatives
     pixels: Stack
     room: Room = MEMORY
     masks: Mask | None = None
@@ -148,7 +140,7 @@ def read_window(
         pixels = Unfolded([held[i] for i in numbers], gains or {})
     elif pixels is None:
         pixels = np.empty((0, source.height, source.width, 1), np.float32)
-    natives: Natives = held if folded or room == MEMORY else StreamedNatives(source, piece)
+    natives = held if folded or room == MEMORY else StreamedNatives(source, piece)
     window = pixels if folded else cut(pixels, 0, len(numbers))
     return Window(numbers=numbers, natives=natives, pixels=window, room=room)
 

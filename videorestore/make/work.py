@@ -14,7 +14,7 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
 
-__all__ = ["Made", "Origin", "OutputShape", "Piece", "Progress", "Shot", "Slot", "Work", "silent"]
+__all__ = ["Made", "Origin", "OutputShape", "Piece", "Progress", "Shot", "Slot", "Work", "once", "silent"]
 
 Origin = Literal["kept", "denoised", "mended", "filled", "interpolated"]
 
@@ -27,6 +27,11 @@ Progress = Callable[[str, int, int], None]
 
 def silent(phase: str, done: int, total: int) -> None:
     """Progress that goes nowhere."""
+
+
+def once(sd: FloatArray) -> FloatArray:
+    """An sd map that is one for all colours, as one colour; others as they are."""
+    return sd[..., :1] if sd.strides[-1] == 0 else sd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +151,7 @@ class Work(ABC):
     piece_disk: int = 0
 
     @abstractmethod
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
 
     def output_counts(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from videorestore.media.clips import Copied, copy_through, read, read_ahead, write
+from videorestore.media.clips import read, write
 from videorestore.media.encode import SinkOptions
 from videorestore.media.outputs import OutputShape, check_output, kind_of
 from videorestore.media.read import open_source
@@ -12,7 +12,6 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Excerpt
 
 __all__ = [
-    "Copied",
     "Excerpt",
     "FrameIndex",
     "OutputShape",
@@ -21,14 +20,12 @@ __all__ = [
     "SinkOptions",
     "Source",
     "check_output",
-    "copy_through",
     "join_segments",
     "kind_of",
     "load_segment",
     "open_sink",
     "open_source",
     "read",
-    "read_ahead",
     "write",
     "write_segment",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from videorestore.clip import Clip, ClipInfo, Frame, PixelFormat, Samples, Status
 from videorestore.errors import InputError, MediaReadError
-from videorestore.media.source import Counting, FrameIndex, Source, even_times
+from videorestore.media.source import FrameIndex, Source, even_times
 from videorestore.media.timing import rate_of
 
 GOOD: Status = "good"
@@ -101,7 +101,8 @@ class ArraySource(Source):
             raise InputError(
                 "times must increase from frame to frame, found one that does not; sort the frames."
             )
-        self.info = _array_info(info, self._format, rate, path, axes)
+        info = info or ClipInfo(format=self._format, path=path, extra={"axes": axes})
+        self.info = replace(info, format=self._format, fps=rate[0], vfr=rate[1], matrix_known=True)
 
     @classmethod
     def from_file(cls, path: str, *, fps: Fraction) -> ArraySource:
@@ -125,7 +126,7 @@ class ArraySource(Source):
         fps = clip.info.fps or Fraction(25)
         return cls(clip.frames, fps=fps, times=clip.times, durations=clip.durations, info=clip.info)
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         n = len(self._array)
         return FrameIndex(times=self._times, durations=self._durations, statuses=(GOOD,) * n)
 
@@ -173,15 +174,3 @@ class ArraySource(Source):
 def _durations_of(times: tuple[Fraction, ...], fps: Fraction) -> tuple[Fraction, ...]:
     gaps = [b - a for a, b in zip(times, times[1:])]
     return (*gaps, gaps[-1] if gaps else 1 / fps)
-
-
-def _array_info(
-    info: ClipInfo | None,
-    pixel: PixelFormat,
-    rate: tuple[Fraction | None, bool],
-    path: str | None,
-    axes: int,
-) -> ClipInfo:
-    if info is None:
-        return ClipInfo(format=pixel, fps=rate[0], vfr=rate[1], path=path, extra={"axes": axes})
-    return replace(info, format=pixel, fps=rate[0], vfr=rate[1], matrix_known=True)

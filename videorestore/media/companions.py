@@ -6,6 +6,7 @@ import contextlib
 import os
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from videorestore.errors import MediaWriteError
@@ -26,6 +27,8 @@ class Muxed:
     times : list of Fraction
     end : Fraction
         Time at which the last frame ends.
+    tick : Fraction
+        Unit of time of the file.
     counts : dict
         Packets of each other stream, by its number in the output.
     uncompressed : set of int
@@ -39,6 +42,7 @@ class Muxed:
 
     times: list[Fraction]
     end: Fraction
+    tick: Fraction
     counts: dict[int, int] = field(default_factory=dict)
     uncompressed: set[int] = field(default_factory=set)
     delays: dict[int, Fraction] = field(default_factory=dict)
@@ -114,7 +118,7 @@ class Companions:
             if best is None:
                 return []
             stream = best.index
-        origin = streams.source_origin(source, stream)
+        origin = probe.origin_of(source, source.streams[stream])
         if self._others.metadata:
             output.metadata.update(streams.kept_metadata(dict(source.metadata)))
             main.metadata.update(streams.kept_metadata(dict(source.streams[stream].metadata)))
@@ -194,7 +198,7 @@ class Companions:
         import av
 
         temporary = f"{self._part}.stream{plan.index}"
-        self._stack.callback(_remove, temporary)
+        self._stack.callback(Path(temporary).unlink, missing_ok=True)
         streams.convert(self._path, plan, temporary, origin)
         return self._stack.enter_context(av.open(f"file:{os.path.abspath(temporary)}"))
 
@@ -216,8 +220,3 @@ class Companions:
                 self._muxed.delays |= feed.lead_in(keep=self._container.before_zero == "said")
             else:
                 feed.only_whole_packets()
-
-
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.remove(path)

@@ -146,22 +146,18 @@ class Decoder:
     def _packets(self, packets: Iterator[Any], log: Log, strict: bool) -> Iterator[Any]:
         import av
 
-        while True:
-            try:
-                packet = next(packets)
-            except StopIteration:
-                return
-            except (av.error.FFmpegError, ValueError) as error:
-                if strict:
-                    raise DamagedStream from error
-                log.lose(f"reading stopped early: {reason(error)}")
-                return
-            if packet.size == 0 and packet.dts is None:
-                return
-            log.packets += 1
-            if packet.is_keyframe and packet.pts is not None:
-                log.keys.add(packet.pts)
-            yield packet
+        try:
+            for packet in packets:
+                if packet.size == 0 and packet.dts is None:
+                    return
+                log.packets += 1
+                if packet.is_keyframe and packet.pts is not None:
+                    log.keys.add(packet.pts)
+                yield packet
+        except (av.error.FFmpegError, ValueError) as error:
+            if strict:
+                raise DamagedStream from error
+            log.lose(f"reading stopped early: {reason(error)}")
 
     def _decoded(self, decoder: Any, packet: Any, log: Log, strict: bool) -> Iterator[Decoded]:
         import av

@@ -316,14 +316,11 @@ def _filters(info: ClipInfo, piped: PixelFormat, reached: PixelFormat, target: s
     """Labels for the frames, and a conversion only where the encoder needs another format."""
     chain = []
     labels = []
-    range_known = info.extra.get("range_known", True)
-    if piped.model == "yuv":
-        if info.matrix_known:
-            labels.append(f"colorspace={piped.matrix}")
-        if range_known:
-            labels.append(f"range={'pc' if piped.full_range else 'tv'}")
-    elif piped.model == "grey":
-        labels.append(f"range={'pc' if piped.full_range else 'tv'}")
+    side = "pc" if piped.full_range else "tv"
+    if piped.model == "yuv" and info.matrix_known:
+        labels.append(f"colorspace={piped.matrix}")
+    if piped.model == "grey" or (piped.model == "yuv" and info.extra.get("range_known", True)):
+        labels.append(f"range={side}")
     if info.primaries != "unknown":
         labels.append(f"color_primaries={info.primaries}")
     if info.transfer != "unknown":
@@ -340,23 +337,15 @@ def _filters(info: ClipInfo, piped: PixelFormat, reached: PixelFormat, target: s
         flags = "neighbor" if finer else "bicubic"
         scale = [f"flags={flags}+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact"]
         if piped.model == "rgb" and reached.model == "yuv":
-            matrix = assumed_matrix(height)
-            scale += [f"out_color_matrix={matrix}", "out_range=tv"]
-        elif piped.model == "yuv":
-            side = "pc" if piped.full_range else "tv"
-            scale += [f"in_range={side}"]
-            if reached.model == "yuv":
-                # Both sides have the same matrix: samples are only spread or shifted.
-                scale += [f"out_range={side}"]
-            else:
-                scale += [f"in_color_matrix={_SCALE_NAMES.get(piped.matrix, 'bt709')}"]
-        elif piped.model == "grey":
-            side = "pc" if piped.full_range else "tv"
+            scale += [f"out_color_matrix={assumed_matrix(height)}", "out_range=tv"]
+        elif piped.model == "yuv" and reached.model != "yuv":
+            scale += [f"in_range={side}", f"in_color_matrix={_SCALE_NAMES.get(piped.matrix, 'bt709')}"]
+        elif piped.model != "rgb":
+            # Both sides have the same matrix: samples are only spread or shifted.
             scale += [f"in_range={side}", f"out_range={side}"]
         chain.append("scale=" + ":".join(scale))
     chain.append(f"format={target}")
-    if piped.model == "rgb" and reached.model == "yuv":
-        chain.append(f"setparams=colorspace={assumed_matrix(height)}:range=tv")
-    elif piped.model == "grey" and reached.model == "yuv":
-        chain.append(f"setparams=colorspace={assumed_matrix(height)}")
+    if piped.model != "yuv" and reached.model == "yuv":
+        studio = ":range=tv" if piped.model == "rgb" else ""
+        chain.append(f"setparams=colorspace={assumed_matrix(height)}{studio}")
     return ",".join(chain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from videorestore.clip import PixelFormat
@@ -12,47 +12,11 @@ from videorestore.media import probe
 from videorestore.media.decoder import Decoder, Log
 from videorestore.media.pixels import Layout, conversion_for, layout_of, planes_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """What the first frames of a stream show.
-
-    Attributes
-    ----------
-    width, height : int
-        As coded, before any rotation.
-    name : str
-        FFmpeg's pixel format.
-    format : PixelFormat
-        As coded; matrix "unknown" where the stream does not say.
-    stamps : tuple
-        ``(pts, dts)`` of the frames looked at.
-    turns : tuple of (int, bool)
-        Quarter turns and mirroring that bring the picture upright.
-    range_known : bool
-    primaries, transfer : str
-    interlaced : bool
-    opaque : bool
-        There is an alpha channel, but nothing in it.
-    hdr : dict
-        Static HDR metadata.
-    """
-
-    width: int
-    height: int
-    name: str
-    format: PixelFormat
-    stamps: tuple[tuple[int | None, int | None], ...]
-    turns: tuple[int, bool]
-    range_known: bool
-    primaries: str
-    transfer: str
-    interlaced: bool
-    opaque: bool
-    hdr: dict[str, str]
+Stamps = tuple[tuple[int | None, int | None], ...]
+"""``(pts, dts)`` of frames."""
 
 
-def first_frames(decoder: Decoder, path: str, *, frames: int, gif: bool) -> First:
+def first_frames(decoder: Decoder, path: str, *, frames: int, gif: bool) -> tuple[Any, Stamps, bool]:
     """Decode the first frames.
 
     Parameters
@@ -64,6 +28,14 @@ def first_frames(decoder: Decoder, path: str, *, frames: int, gif: bool) -> Firs
         How many stamps are wanted.
     gif : bool
         Frames come with alpha whether or not the picture uses it: look at all of them.
+
+    Returns
+    -------
+    first : av.VideoFrame
+    stamps : Stamps
+        Of the frames looked at.
+    opaque : bool
+        There is an alpha channel, but nothing in it.
     """
     log = Log()
     first: Any = None
@@ -83,37 +55,41 @@ def first_frames(decoder: Decoder, path: str, *, frames: int, gif: bool) -> Firs
     if gif and layout.format.alpha:
         pictures = decoder.pictures(log, careful=True, strict=False)
         opaque = all(bool((planes_of(i.picture, layout)[-1] == 255).all()) for i in pictures)
-    return First(
-        width=first.width,
-        height=first.height,
-        name=first.format.name,
-        format=_tagged(replace(layout.format, alpha=layout.format.alpha and not opaque), first),
-        stamps=tuple(stamps),
-        turns=probe.turns_of(first),
-        range_known=first.color_range in probe.RANGES or first.format.name.startswith("yuvj"),
-        primaries=probe.PRIMARIES.get(first.color_primaries, "unknown"),
-        transfer=probe.TRANSFERS.get(first.color_trc, "unknown"),
-        interlaced=bool(first.interlaced_frame),
-        opaque=opaque,
-        hdr=probe.hdr_of(first),
-    )
+    return first, tuple(stamps), opaque
+
+
+def facts_of(first: Any, opaque: bool, turns: int, height: int) -> dict[str, Any]:
+    """What the first frame says of the upright clip, by the names of `ClipInfo`."""
+    coded = readable_layout(first.format).format
+    pixel = _tagged(replace(coded, alpha=coded.alpha and not opaque), first)
+    return {
+        "format": _upright(pixel, turns, height),
+        "primaries": probe.PRIMARIES.get(first.color_primaries, "unknown"),
+        "transfer": probe.TRANSFERS.get(first.color_trc, "unknown"),
+        "matrix_known": pixel.matrix != "unknown" or pixel.model != "yuv",
+        "extra": {
+            "range_known": first.color_range in probe.RANGES or first.format.name.startswith("yuvj"),
+            "interlaced": bool(first.interlaced_frame),
+            **probe.hdr_of(first),
+        },
+    }
 
 
 def readable_layout(form: Any) -> Layout:
     """Layout of a pixel format, or of the one that it is converted to."""
-    layout = layout_of(form.name) or layout_of(conversion(form)[0])
+    layout = layout_of(form.name) or layout_of(conversion(form))
     assert layout is not None
     return layout
 
 
-def conversion(form: Any) -> tuple[str, bool]:
-    """Name of the format that a picture without a layout is converted to, and whether nothing is lost."""
+def conversion(form: Any) -> str:
+    """Name of the format that a picture without a layout is converted to."""
     bits = max((c.bits for c in form.components), default=8)
     alpha = any(c.is_alpha for c in form.components)
     return conversion_for(form.name, len(form.components), bits, rgb=bool(form.is_rgb), alpha=alpha)
 
 
-def upright(pixel: PixelFormat, turns: int, height: int) -> PixelFormat:
+def _upright(pixel: PixelFormat, turns: int, height: int) -> PixelFormat:
     """Format of the upright picture, with a matrix assumed where none is known."""
     if pixel.model == "yuv" and pixel.matrix == "unknown":
         pixel = replace(pixel, matrix=assumed_matrix(height))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -51,8 +52,7 @@ def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> lis
         second += ["-f", "gif", f"file:{os.path.abspath(part)}"]
         stamps = _feed(segments, shape, second, "encode the GIF")
     finally:
-        if os.path.exists(palette):
-            os.remove(palette)
+        Path(palette).unlink(missing_ok=True)
     _verify(part, stamps)
     if colours is not None:
         return ["a GIF holds times in hundredths of a second"]
@@ -116,7 +116,7 @@ def _feed(segments: Sequence[Segment], shape: OutputShape, arguments: list[str],
         pipe.finish()
     except BaseException:
         if pipe is not None:
-            pipe.kill()
+            pipe.abort()
         raise
     return stamps
 

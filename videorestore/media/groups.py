@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from videorestore.media.containers import Container, codecs_of, container_of
 from videorestore.media.encode import Likeness, SinkOptions, plan_encoding
 from videorestore.media.encoders import encoder_for
 from videorestore.media.outputs import OutputShape
-from videorestore.media.pipe import ffmpeg, ffmpeg_error
+from videorestore.media.pipe import run_ffmpeg
 from videorestore.media.reels import Reel, Splice, spliced
 from videorestore.media.source import FrameIndex, Source
 from videorestore.media.video import VideoSource
@@ -79,14 +78,9 @@ class Groups:
 
 def _hashes(path: str, stream: int, count: int) -> list[str]:
     """Sums of the first frames of a file as the FFmpeg binary decodes them."""
-    command = [ffmpeg(), "-nostdin", "-hide_banner", "-v", "error", *probe.READING_WORDS]
-    command += ["-i", f"file:{os.path.abspath(path)}", "-map", f"0:{stream}", "-fps_mode", "passthrough"]
-    done = subprocess.run(
-        [*command, "-frames:v", str(count), "-f", "framemd5", "pipe:1"], capture_output=True, check=False
-    )
-    if done.returncode:
-        raise ffmpeg_error(done.stderr.decode("utf-8", "replace"), done.returncode, "decode the result")
-    lines = done.stdout.decode("ascii", "replace").splitlines()
+    words = [*probe.READING_WORDS, "-i", f"file:{os.path.abspath(path)}", "-map", f"0:{stream}"]
+    words += ["-fps_mode", "passthrough", "-frames:v", str(count), "-f", "framemd5", "pipe:1"]
+    lines = run_ffmpeg(words, "decode the result").splitlines()
     return [line.rpartition(",")[2].strip() for line in lines if not line.startswith("#")]
 
 

@@ -21,14 +21,6 @@ def stated_rates(container: Any, stream: Any) -> list[Fraction]:
     return [Fraction(rate) for rate in rates if rate and 0 < rate <= 1000]
 
 
-def expected_frames(container: Any, stream: Any) -> int:
-    """A guess at the number of frames, for progress only."""
-    rate = stream.average_rate or 0
-    return (
-        round(container.duration / 1_000_000 * rate) if container.duration and container.duration > 0 else 0
-    )
-
-
 def alpha_decoder(stream: Any) -> str | None:
     """FFmpeg's own VP8 and VP9 decoders do not see the alpha that travels beside the picture."""
     tags = {key.lower(): value for key, value in stream.metadata.items()}

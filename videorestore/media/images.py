@@ -6,6 +6,7 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +14,15 @@ from typing import Any, Literal
 import numpy as np
 
 from videorestore.clip import ClipInfo, Frame, PixelFormat, Samples, Status
+from videorestore.colour import from_rgb
 from videorestore.errors import MediaReadError
-from videorestore.media.source import Counting, FrameIndex, Source, even_times
+from videorestore.media.arrays import GOOD, array_format
+from videorestore.media.source import FrameIndex, Source, even_times
+from videorestore.request.notation import frames_in_words
+
+IMAGE_SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".jp2"}
+)
 
 _NUMBER = re.compile(r"(\d+)")
 _EXTRA_SAMPLES, _MULTIPLIED, _SEPARATE = 338, 1, 2  # a tag of TIFF and two of its values
@@ -83,8 +91,6 @@ class _StillSource(Source):
     _format: PixelFormat
 
     def _setup(self, first: Samples, name: str) -> None:
-        from videorestore.media.arrays import array_format
-
         if first.dtype not in (np.uint8, np.uint16, np.float32, np.float64) or first.shape[2] > 4:
             raise MediaReadError(
                 f"{name} must hold 8 or 16 bit or float images of 1 to 4 channels, got {first.dtype} with "
@@ -96,8 +102,6 @@ class _StillSource(Source):
 
     def _planes(self, picture: Samples, name: str) -> tuple[Samples, ...]:
         """Planes of a picture in the format of the first one; another size is refused."""
-        from videorestore.colour import from_rgb
-
         if picture.shape[:2] != (self.height, self.width):
             raise MediaReadError(
                 f"all images must be {self.width} x {self.height} like the first, {name} is "
@@ -108,34 +112,27 @@ class _StillSource(Source):
         return from_rgb(picture, self._format)
 
     @abstractmethod
-    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
-        """Planes of a frame (None where it is missing) and the name of its file."""
+    def _picture(self, number: int) -> tuple[Samples, ...] | None:
+        """Planes of a frame, None where there is none."""
 
-    def _status(self, number: int) -> Status:
-        return "good"
+    @abstractmethod
+    def _absence(self, number: int) -> Status:
+        """Why there is none."""
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         times, durations = even_times(self._count, self._fps)
-        statuses = tuple(self._status(k) for k in range(self._count))
-        absent = [k for k, s in enumerate(statuses) if s == "missing"]
-        messages: tuple[str, ...] = ()
-        if absent:
-            messages = (f"{len(absent)} of {self._count} numbers have no image: {_ranges(absent)}",)
-        return FrameIndex(times=times, durations=durations, statuses=statuses, messages=messages)
+        return FrameIndex(times=times, durations=durations, statuses=(GOOD,) * self._count)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         step = 1 / self._fps
         for k in range(start, self._count if stop is None else min(stop, self._count)):
-            planes, _ = self._picture(k)
+            planes = self._picture(k)
             status: Status = "good"
             if planes is None:
                 planes, status = _missing_planes(self._format, self.height, self.width), self._absence(k)
             yield Frame(
                 planes=planes, format=self._format, index=k, time=k * step, duration=step, status=status
             )
-
-    def _absence(self, number: int) -> Status:
-        return "missing"
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -146,17 +143,6 @@ class _StillSource(Source):
             "alpha": self._format.alpha,
             "streams": [],
         }
-
-
-def _ranges(numbers: list[int]) -> str:
-    runs: list[tuple[int, int]] = []
-    for n in numbers:
-        if runs and n == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], n)
-        else:
-            runs.append((n, n))
-    shown = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:12]]
-    return ", ".join(shown) + (", ..." if len(runs) > 12 else "")
 
 
 class FolderSource(_StillSource):
@@ -171,8 +157,6 @@ class FolderSource(_StillSource):
     """
 
     def __init__(self, files: list[str], *, path: str, fps: Fraction) -> None:
-        from videorestore.media.read import IMAGE_SUFFIXES
-
         files = [
             f for f in files if Path(f).suffix.lower() in IMAGE_SUFFIXES and not Path(f).name.startswith(".")
         ]
@@ -216,38 +200,35 @@ class FolderSource(_StillSource):
         assert reason is not None
         raise reason
 
-    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
+    def _picture(self, number: int) -> tuple[Samples, ...] | None:
         file = self._files[number]
         if file is None:
-            return None, ""
+            return None
         try:
             picture = read_image(file)
         except MediaReadError as error:
             self._failed[number] = str(error)
-            return None, file
-        return self._planes(picture, file), file
+            return None
+        return self._planes(picture, file)
 
     def _absence(self, number: int) -> Status:
         return "missing" if self._files[number] is None else "corrupt"
 
-    def _status(self, number: int) -> Status:
-        if self._files[number] is None:
-            return "missing"
-        return "corrupt" if number in self._failed else "good"
-
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """All statuses; every image is read once, since only decoding tells a broken one."""
         if not self._checked:
             for k in range(self._count):
                 self._picture(k)
-                if progress is not None:
-                    progress(k + 1, self._count)
             self._checked = True
-        index = super().index()
         losses = tuple(self._failed[k] for k in sorted(self._failed))
-        from dataclasses import replace
-
-        return replace(index, messages=(*losses, *index.messages), losses=losses, lost=len(losses))
+        absent = [k for k, file in enumerate(self._files) if file is None]
+        messages = losses
+        if absent:
+            said = f"{len(absent)} of {self._count} numbers have no image: {frames_in_words(absent)}"
+            messages = (*losses, said)
+        bad = {k: self._absence(k) for k in (*absent, *self._failed)}
+        statuses = tuple(bad.get(k, "good") for k in range(self._count))
+        return replace(super().index(), statuses=statuses, messages=messages, losses=losses, lost=len(losses))
 
     def facts(self) -> dict[str, Any]:
         present = [f for f in self._files if f is not None]
@@ -324,10 +305,9 @@ class PagedSource(_StillSource):
             return None
         return rgb_order(pages[0]) if done and pages else None
 
-    def _picture(self, number: int) -> tuple[tuple[Samples, ...] | None, str]:
+    def _picture(self, number: int) -> tuple[Samples, ...] | None:
         picture = self._page(number)
-        name = f"page {number} of {self.path}"
-        return (None if picture is None else self._planes(picture, name)), name
+        return None if picture is None else self._planes(picture, f"page {number} of {self.path}")
 
     def _absence(self, number: int) -> Status:
         return "corrupt"

@@ -9,6 +9,7 @@ from videorestore.clip import Status
 from videorestore.media.decoder import Decoded, Log
 from videorestore.media.source import FrameIndex
 from videorestore.media.timing import Clock, Policy
+from videorestore.request.notation import frames_in_words
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,8 +64,9 @@ class Tape:
         losses, notes = list(self.log.losses), list(self.log.notes)
         corrupt = [k for k, status in enumerate(self.statuses) if status == "corrupt"]
         if corrupt:
-            shown = ", ".join(map(str, corrupt[:12])) + (", ..." if len(corrupt) > 12 else "")
-            losses.append(f"{len(corrupt)} of {len(self.times)} frames are corrupt: {shown}")
+            losses.append(
+                f"{len(corrupt)} of {len(self.times)} frames are corrupt: {frames_in_words(corrupt)}"
+            )
         if self.clock.repaired:
             notes.append(f"{self.clock.repaired} frame times did not increase and were moved")
         if policy == "dts":

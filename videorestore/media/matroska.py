@@ -168,9 +168,7 @@ def _children(data: bytes, start: int, end: int, until: int | None = None) -> li
         body = start + name_size + size_size
         stop = end if size == (1 << (7 * size_size)) - 1 else body + size
         found.append(_Element(name, start, body, stop))
-        if name == until:
-            break
-        if name == _SEGMENT:
+        if name in (until, _SEGMENT):
             break
         start = stop
     return found

@@ -18,7 +18,7 @@ from videorestore.media.matroska import TrackFacts, amend
 from videorestore.media.packets import PacketFeed, video_packets
 from videorestore.media.reels import Reel, Run, Splice
 from videorestore.media.segments import Segment
-from videorestore.media.target import Target, write_error
+from videorestore.media.target import opened_target, write_error
 from videorestore.media.timing import rate_of
 
 _FINEST = 1 << 30
@@ -77,9 +77,9 @@ def mux(
     """
     import av
 
-    muxed, durations = _meant(segments, container)
+    muxed, durations = _meant(segments, container, fps)
+    tick = muxed.tick
     splice = splice or Splice(runs=tuple(whole_run(segment) for segment in segments))
-    tick = time_base_for([*muxed.times, muxed.end], container, fps)
     late = bool(container.header_clock and muxed.times[0])
     # Without this, MP4 rounds the time of a late first frame to milliseconds.
     exact = {container.header_clock: str(tick.denominator)} if late else {}
@@ -87,19 +87,17 @@ def mux(
         template = stack.enter_context(av.open(f"file:{os.path.abspath(segments[0].path)}"))
         context = template.streams.video[0].codec_context
         companions = Companions(others, container, muxed, part, stack)
-        target = stack.enter_context(Target(part, container.name, exact))
         try:
-            output = target.container
-            main = _add_film(output, template.streams.video[0], container, info, alpha=alpha)
-            main.time_base = tick
-            if splice.header is not None:
-                main.codec_context.extradata = splice.header
-            feeds = companions.add(output, main, int(info.extra.get("stream", -1)))
-            output.start_encoding()
-            packets = video_packets(splice, muxed.times, durations, tick, main)
-            for _, packet in heapq.merge(packets, *feeds, key=lambda pair: pair[0]):
-                output.mux_one(packet)
-            target.finish()
+            with opened_target(part, container.name, exact) as output:
+                main = _add_film(output, template.streams.video[0], container, info, alpha=alpha)
+                main.time_base = tick
+                if splice.header is not None:
+                    main.codec_context.extradata = splice.header
+                feeds = companions.add(output, main, int(info.extra.get("stream", -1)))
+                output.start_encoding()
+                packets = video_packets(splice, muxed.times, durations, tick, main)
+                for _, packet in heapq.merge(packets, *feeds, key=lambda pair: pair[0]):
+                    output.mux_one(packet)
             if container.before_zero == "said":
                 shape = Fraction(context.width, context.height)
                 aspect = info.sar * shape if info.sar != 1 else None
@@ -125,7 +123,9 @@ def whole_run(segment: Segment) -> Run:
     return Run(reel, 0, len(reel))
 
 
-def _meant(segments: Sequence[Segment], container: Container) -> tuple[Muxed, list[Fraction]]:
+def _meant(
+    segments: Sequence[Segment], container: Container, fps: Fraction | None
+) -> tuple[Muxed, list[Fraction]]:
     """Times and durations of the frames as the container will show them."""
     times = [t for segment in segments for t in segment.times]
     durations = [d for segment in segments for d in segment.durations]
@@ -138,7 +138,9 @@ def _meant(segments: Sequence[Segment], container: Container) -> tuple[Muxed, li
         durations[0] += times[0]
         times[0] = Fraction(0)
         notes = [f"{container.name} begins with a picture: the first frame is shown from 0 s on"]
-    return Muxed(times=times, end=times[-1] + durations[-1], types=["video"], notes=notes), durations
+    end = times[-1] + durations[-1]
+    tick = time_base_for([*times, end], container, fps)
+    return Muxed(times=times, end=end, tick=tick, types=["video"], notes=notes), durations
 
 
 def _add_film(output: Any, template: Any, container: Container, info: ClipInfo, *, alpha: bool) -> Any:

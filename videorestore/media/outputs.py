@@ -10,6 +10,7 @@ from videorestore.clip import ClipInfo
 from videorestore.errors import InputError, OutputExistsError
 from videorestore.media.containers import READ_ONLY, STILLS, WRITTEN, Container, container_of
 from videorestore.media.encode import SinkOptions, check_codec
+from videorestore.media.source import Source
 from videorestore.place import FRAME_NAME
 from videorestore.request.targets import check_place
 
@@ -23,6 +24,12 @@ class OutputShape:
     width: int
     n_frames: int
     fps: Fraction | None
+
+    @classmethod
+    def of(cls, source: Source, n_frames: int, info: ClipInfo | None = None) -> OutputShape:
+        """Frames of the size of a source, with its facts or others."""
+        info = info or source.info
+        return cls(info=info, height=source.height, width=source.width, n_frames=n_frames, fps=info.fps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

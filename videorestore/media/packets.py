@@ -133,18 +133,12 @@ class PacketFeed:
         streams = [self._container.streams[index] for index in self._targets]
         if not streams:
             return
-        packets = self._container.demux(*streams)
-        while True:
-            try:
-                packet = next(packets)
-            except StopIteration:
-                return
-            except (av.error.FFmpegError, ValueError) as error:
-                self.broken = str(error).splitlines()[0]
-                return
-            if packet.size == 0 and packet.dts is None and packet.pts is None:
-                continue
-            yield packet
+        try:
+            for packet in self._container.demux(*streams):
+                if packet.size or packet.dts is not None or packet.pts is not None:
+                    yield packet
+        except (av.error.FFmpegError, ValueError) as error:
+            self.broken = str(error).splitlines()[0]
 
     def __iter__(self) -> Iterator[tuple[float, Any]]:
         """Pairs of (time in seconds, packet ready for the muxer)."""

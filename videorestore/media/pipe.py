@@ -95,7 +95,7 @@ class RawPipe:
         except (av.error.FFmpegError, OSError, ValueError) as error:
             raise self._failure() from error
         except BaseException:
-            self.kill()
+            self.abort()
             raise
 
     def write(self, frame: Frame, stamp: int | None = None, duration: int = 1) -> None:
@@ -128,7 +128,7 @@ class RawPipe:
             raise self._failure()
         self._log.close()
 
-    def kill(self) -> None:
+    def abort(self) -> None:
         """End the process without a result; does nothing after `finish`."""
         if self._process.poll() is None:
             self._process.kill()
@@ -161,12 +161,13 @@ _ECHO = re.compile(
 )
 
 
-def run_ffmpeg(arguments: Sequence[str], what: str) -> None:
-    """Run FFmpeg to its end; an error carries its last lines."""
+def run_ffmpeg(arguments: Sequence[str], what: str) -> str:
+    """Run FFmpeg to its end; gives what it writes to its output, an error carries its last lines."""
     command = [ffmpeg(), "-nostdin", "-hide_banner", "-v", "error", "-y", *arguments]
     done = subprocess.run(command, capture_output=True, check=False, start_new_session=True)
     if done.returncode != 0:
         raise ffmpeg_error(done.stderr.decode("utf-8", "replace"), done.returncode, what)
+    return done.stdout.decode("utf-8", "replace")
 
 
 def ffmpeg_error(log: str, code: int, what: str) -> MediaWriteError:

@@ -36,8 +36,8 @@ _PACKED: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "ya16": (2, 16, (0, 1)),
 }
 
-# Formats that libswscale turns into one of ours without changing a sample.
-_LOSSLESS = {
+# Formats that have a nearer one of ours than the general rule would take.
+_NEAREST = {
     "yuyv422": "yuv422p",
     "uyvy422": "yuv422p",
     "yvyu422": "yuv422p",
@@ -46,24 +46,9 @@ _LOSSLESS = {
     "y212le": "yuv422p12le",
     "xv30le": "yuv444p10le",
     "xv36le": "yuv444p12le",
-    "vuyx": "yuv444p",
-    "vuya": "yuva444p",
-    "ayuv": "yuva444p",
-    "uyva": "yuva444p",
-    "vyu444": "yuv444p",
-    "ayuv64le": "yuva444p16le",
     "x2rgb10le": "gbrp10le",
     "x2bgr10le": "gbrp10le",
     "pal8": "rgba",
-    "monow": "gray",
-    "monob": "gray",
-    "rgb565le": "rgb24",
-    "rgb555le": "rgb24",
-    "bgr565le": "rgb24",
-    "rgb8": "rgb24",
-    "bgr8": "rgb24",
-    "rgb4_byte": "rgb24",
-    "bgr4_byte": "rgb24",
 }
 
 
@@ -154,17 +139,15 @@ def _semi_planar(family: str, number: str, endian: str | None) -> Layout | None:
     return Layout(format=pixel, kind="semi", order=order, shift=shift, big_endian=endian == "be")
 
 
-def conversion_for(name: str, components: int, bits: int, *, rgb: bool, alpha: bool) -> tuple[str, bool]:
-    """The format that a frame without a layout is converted to, and whether every sample survives."""
-    if name in _LOSSLESS:
-        return _LOSSLESS[name], True
+def conversion_for(name: str, components: int, bits: int, *, rgb: bool, alpha: bool) -> str:
+    """The format that a frame without a layout is converted to."""
+    if name in _NEAREST:
+        return _NEAREST[name]
     if rgb:
-        return ("gbrap16le" if alpha else "gbrp16le") if bits > 8 else ("rgba" if alpha else "rgb24"), False
+        return ("gbrap16le" if alpha else "gbrp16le") if bits > 8 else ("rgba" if alpha else "rgb24")
     if components <= 2:
-        return ("gray16le" if bits > 8 else "gray"), False
-    if bits > 8:
-        return ("yuva444p16le" if alpha else "yuv444p16le"), False
-    return ("yuva444p" if alpha else "yuv444p"), False
+        return "gray16le" if bits > 8 else "gray"
+    return ("yuva444p" if alpha else "yuv444p") + ("16le" if bits > 8 else "")
 
 
 def _rows(plane: Any, height: int, width: int, dtype: np.dtype[Any]) -> Samples:

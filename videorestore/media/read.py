@@ -11,14 +11,13 @@ import numpy as np
 
 from videorestore.clip import Clip, Samples
 from videorestore.errors import MediaReadError
+from videorestore.media.arrays import ArraySource
+from videorestore.media.images import IMAGE_SUFFIXES, FolderSource, PagedSource
 from videorestore.media.source import FrameIndex, Source
+from videorestore.media.video import VideoSource
 
 DEFAULT_FPS = Fraction(25)
 """Rate of folders, TIFF files and arrays, which store no times."""
-
-IMAGE_SUFFIXES = frozenset(
-    {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".jp2"}
-)
 
 
 def open_source(
@@ -41,19 +40,11 @@ def open_source(
         Rate of inputs that store no times; 25 by default.
     index : FrameIndex, optional
         The index of the same video file and stream, found before: nothing is then decoded twice.
-
-    Returns
-    -------
-    Source
     """
     rate = Fraction(fps) if fps is not None else None
     if isinstance(source, Clip):
-        from videorestore.media.arrays import ArraySource
-
         return ArraySource.from_clip(source)
     if isinstance(source, np.ndarray):
-        from videorestore.media.arrays import ArraySource
-
         return ArraySource(source, fps=rate or DEFAULT_FPS)
     return _open_path(os.fspath(source), stream, rate, index)
 
@@ -62,32 +53,20 @@ def _open_path(path: str, stream: int | None, rate: Fraction | None, index: Fram
     suffix = os.path.splitext(path)[1].lower()
     keywords: dict[str, Any] = {"fps": rate or DEFAULT_FPS}
     if os.path.isdir(path):
-        from videorestore.media.images import FolderSource
-
         return FolderSource.from_folder(path, **keywords)
     if not os.path.exists(path):
         found = sorted(glob.glob(path)) if glob.has_magic(path) else []
         if not found:
             raise MediaReadError(f"{path} must exist, found nothing there; check the name.")
-        from videorestore.media.images import FolderSource
-
         return FolderSource(found, path=path, **keywords)
     if not os.path.isfile(path):
         raise MediaReadError(f"{path} must be a file or a folder, found neither; give a file.")
     if os.path.getsize(path) == 0:
         raise MediaReadError(f"{path} must hold a video, found an empty file; check where it comes from.")
     if suffix == ".npy":
-        from videorestore.media.arrays import ArraySource
-
         return ArraySource.from_file(path, **keywords)
     if suffix in (".tif", ".tiff"):
-        from videorestore.media.images import PagedSource
-
         return PagedSource(path, **keywords)
     if suffix in IMAGE_SUFFIXES:
-        from videorestore.media.images import FolderSource
-
         return FolderSource([path], path=path, **keywords)
-    from videorestore.media.video import VideoSource
-
     return VideoSource(path, stream=stream, index=index, fps=rate)

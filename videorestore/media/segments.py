@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from videorestore.clip import Frame
@@ -88,19 +89,18 @@ class SegmentWriter:
         self._part = part or path + ".part"
         self._times: list[Fraction] = []
         self._durations: list[Fraction] = []
-        self._array: ArrayWriter | None = None
-        self._pipe: RawPipe | None = None
+        self._writer: ArrayWriter | RawPipe
         self.encoding: Encoding | None = None
         if shape.info.format.depth == 32 and not kind_of(output).container:
             # No codec keeps every bit of a float.
-            self._array = ArrayWriter(self._part, shape)
+            self._writer = ArrayWriter(self._part, shape)
             return
         self.encoding = encoding = encoding_for(output, shape, options)
         arguments = ["-map", "0:v:0", "-vf", encoding.filters, "-c:v", encoding.encoder, *encoding.arguments]
         if keys:
             arguments += ["-force_key_frames", "expr:" + "+".join(f"eq(n,{k})" for k in keys)]
         arguments += ["-fps_mode", "passthrough", "-f", "matroska", f"file:{os.path.abspath(self._part)}"]
-        self._pipe = RawPipe(
+        self._writer = RawPipe(
             encoding.piped,
             shape.height,
             shape.width,
@@ -115,10 +115,7 @@ class SegmentWriter:
             raise MediaWriteError(
                 f"times must increase from frame to frame, got {frame.time} after {self._times[-1]}; sort the frames."
             )
-        if self._array is not None:
-            self._array.write(frame)
-        if self._pipe is not None:
-            self._pipe.write(frame)
+        self._writer.write(frame)
         self._times.append(frame.time)
         self._durations.append(frame.duration)
 
@@ -136,12 +133,10 @@ class SegmentWriter:
             losses=encoding.losses if encoding else (),
         )
         try:
-            if self._pipe is not None:
-                self._pipe.finish()
+            self._writer.finish()
+            if encoding is not None:
                 self._count_packets()
             _write_sidecar(segment, self._part + _SIDECAR)
-            if self._array is not None:
-                self._array.finish()
             os.replace(self._part, self.path)
         except OSError as error:
             self.abort()
@@ -160,13 +155,9 @@ class SegmentWriter:
 
     def abort(self) -> None:
         """End without a result and leave nothing behind."""
-        if self._pipe is not None:
-            self._pipe.kill()
-        if self._array is not None:
-            self._array.abort()
+        self._writer.abort()
         for leftover in (self._part, self._part + _SIDECAR):
-            if os.path.exists(leftover):
-                os.remove(leftover)
+            Path(leftover).unlink(missing_ok=True)
 
 
 def write_segment(
@@ -194,10 +185,6 @@ def write_segment(
         Name of the output, which decides the codec; ``path`` by default.
     keys : sequence of int
         Frames of the segment that begin a group of pictures.
-
-    Returns
-    -------
-    Segment
     """
     # A name of its own: a worker that was killed may leave an encoder behind that still ends its file.
     part = f"{path}.{uuid.uuid4().hex[:8]}.part"

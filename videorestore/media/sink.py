@@ -16,7 +16,7 @@ from videorestore.media.containers import Container
 from videorestore.media.encode import SinkOptions
 from videorestore.media.gif import write_gif
 from videorestore.media.groups import Groups
-from videorestore.media.mux import mux, time_base_for
+from videorestore.media.mux import mux
 from videorestore.media.outputs import OutputKind, OutputShape, check_output, kind_of
 from videorestore.media.reels import Splice
 from videorestore.media.segments import Segment, SegmentWriter, load_segment, segment_frames
@@ -25,8 +25,6 @@ from videorestore.media.streams import Excerpt, stream_names
 from videorestore.media.target import write_error
 from videorestore.media.verify import verify
 from videorestore.place import part_folder, publish
-
-__all__ = ["Excerpt", "OutputShape", "Sink", "SinkOptions", "check_output", "join_segments", "open_sink"]
 
 _STILL_WRITERS: dict[str, type[StillWriter]] = {
     "folder": FolderWriter,
@@ -64,15 +62,14 @@ class Sink:
         self._streams_from = streams_from
         self._span = span
         self._kind = kind_of(path)
-        self._still: StillWriter | None = None
-        self._segment: SegmentWriter | None = None
         self._stack = contextlib.ExitStack()
         try:
             self._folder = self._stack.enter_context(part_folder(path))
+            self._writer: StillWriter | SegmentWriter
             if self._kind.name in _STILL_WRITERS:
-                self._still = _STILL_WRITERS[self._kind.name](self._whole, shape)
+                self._writer = _STILL_WRITERS[self._kind.name](self._whole, shape)
             else:
-                self._segment = SegmentWriter(os.path.join(self._folder, "frames"), path, shape, options)
+                self._writer = SegmentWriter(os.path.join(self._folder, "frames"), path, shape, options)
         except OSError as error:
             self._stack.close()
             raise write_error(error) from error
@@ -88,10 +85,7 @@ class Sink:
     def write(self, frame: Frame) -> None:
         """Add the next frame, in the order of display."""
         try:
-            if self._still is not None:
-                self._still.write(frame)
-            elif self._segment is not None:
-                self._segment.write(frame)
+            self._writer.write(frame)
         except OSError as error:
             raise write_error(error) from error
 
@@ -100,17 +94,16 @@ class Sink:
         if not self._open:
             return
         try:
-            if self._still is not None:
-                if self._still.count == 0:
+            if isinstance(self._writer, StillWriter):
+                if self._writer.count == 0:
                     raise MediaWriteError(
                         "there must be at least one frame to write, got none; check the range."
                     )
-                self._still.finish()
+                self._writer.finish()
                 publish(self._whole, self.path.rstrip("/"), overwrite=self._options.overwrite)
-            elif self._segment is not None:
-                segment = self._segment.close()
+            else:
                 self.losses, self.notes = join_segments(
-                    [segment],
+                    [self._writer.close()],
                     self.path,
                     self._shape,
                     self._options,
@@ -131,10 +124,7 @@ class Sink:
         if not self._open:
             return
         self._open = False
-        if self._still is not None:
-            self._still.abort()
-        if self._segment is not None:
-            self._segment.abort()
+        self._writer.abort()
         self._stack.close()
 
     def __enter__(self) -> Sink:
@@ -288,8 +278,7 @@ class _Film:
                 alpha=alpha,
                 splice=splice,
             )
-            tick = time_base_for([*muxed.times, muxed.end], self.container, self.shape.fps)
-            return muxed, verify(self.part, muxed, self.container, tick)
+            return muxed, verify(self.part, muxed, self.container)
 
         lost: list[str] = []
         try:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import ClipInfo, Frame, Status
-
-Counting = Callable[[int, int], None]
-"""Called as ``counting(done, expected)`` while frames are counted; expected 0 where nothing says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +61,7 @@ class FrameIndex:
 
 
 class Source(ABC):
-    """An opened input. Use as a context manager; opening twice gives independent readers."""
+    """An opened input of at least one frame. Use as a context manager; opening twice gives independent readers."""
 
     path: str | None
     info: ClipInfo
@@ -72,7 +69,7 @@ class Source(ABC):
     width: int
 
     @abstractmethod
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """All times and statuses; decodes the whole source the first time, then cached."""
 
     def index_up_to(self, frames: int | None = None, seconds: Fraction | None = None) -> FrameIndex:

@@ -8,6 +8,7 @@ import shutil
 import struct
 import zlib
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -104,12 +105,16 @@ class _FileWriter(StillWriter):
         super().__init__(part, shape)
         self._file: IO[bytes] = open(self.part, "x+b")  # noqa: SIM115 - closed in finish or abort
 
+    def _close(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
     def abort(self) -> None:
         # What is still in the buffer may not fit on the disk any more.
         with contextlib.suppress(OSError):
             self._file.close()
-        if os.path.exists(self.part):
-            os.remove(self.part)
+        Path(self.part).unlink(missing_ok=True)
 
 
 class ArrayWriter(_FileWriter):
@@ -148,9 +153,7 @@ class ArrayWriter(_FileWriter):
             raise MediaWriteError("the array's header must keep its size, it did not; write it again.")
         self._file.seek(0)
         self._file.write(header)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        self._close()
         array = np.load(self.part, mmap_mode="r", allow_pickle=False)
         if len(array) != self.count:
             raise MediaWriteError(
@@ -166,13 +169,9 @@ class TiffWriter(_FileWriter):
         super().__init__(part, shape)
         raw = shape.n_frames * shape.height * shape.width * 4 * shape.info.format.dtype.itemsize
         self._big = raw > _CLASSIC_LIMIT
-        self._link = self._file.tell()
-        if self._big:
-            self._file.write(struct.pack("<2sHHHQ", b"II", 43, 8, 0, 0))
-            self._link = 8
-        else:
-            self._file.write(struct.pack("<2sHI", b"II", 42, 0))
-            self._link = 4
+        self._link = 8 if self._big else 4
+        head = struct.pack("<2sHHHQ", b"II", 43, 8, 0, 0) if self._big else struct.pack("<2sHI", b"II", 42, 0)
+        self._file.write(head)
 
     def _write(self, picture: Samples) -> None:
         picture = _four_channels(picture)
@@ -217,14 +216,14 @@ class TiffWriter(_FileWriter):
             entries.append((338, 3, [2]))
         entries.append((339, 3, [3 if picture.dtype.kind == "f" else 1] * channels))
         codes = {3: "H", 4: "I", 16: "Q"}
-        room = 8 if self._big else 4
+        room, place_code = (8, "<Q") if self._big else (4, "<I")
         packed = []
         for tag, kind, values in entries:
             body = struct.pack(f"<{len(values)}{codes[kind]}", *values)
             if len(body) > room:
                 place = self._file.tell()
                 self._file.write(body)
-                body = struct.pack("<Q" if self._big else "<I", place)
+                body = struct.pack(place_code, place)
             packed.append(
                 struct.pack("<HHQ" if self._big else "<HHI", tag, kind, len(values)) + body.ljust(room, b"\0")
             )
@@ -233,19 +232,17 @@ class TiffWriter(_FileWriter):
         start = self._file.tell()
         self._file.write(struct.pack("<Q" if self._big else "<H", len(packed)) + b"".join(packed))
         link = self._file.tell()
-        self._file.write(struct.pack("<Q" if self._big else "<I", 0))
+        self._file.write(struct.pack(place_code, 0))
         end = self._file.tell()
         self._file.seek(self._link)
-        self._file.write(struct.pack("<Q" if self._big else "<I", start))
+        self._file.write(struct.pack(place_code, start))
         self._file.seek(end)
         self._link = link
 
     def finish(self) -> None:
         import cv2
 
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        self._close()
         found = int(cv2.imcount(self.part, cv2.IMREAD_UNCHANGED))
         if found != self.count:
             raise MediaWriteError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 from videorestore.errors import MediaWriteError
@@ -178,8 +179,8 @@ def kept_metadata(metadata: dict[str, str]) -> dict[str, str]:
     }
 
 
-def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction) -> str:
-    """Encode one stream of the source again; gives the name of the temporary file.
+def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction) -> None:
+    """Encode one stream of the source again into a temporary file.
 
     Sound before the origin of time was never heard: it only filled the decoder, and is not encoded again.
     """
@@ -193,9 +194,7 @@ def convert(source_path: str, plan: Companion, temporary: str, origin: Fraction)
             _extract(source_path, plan.index, extract)
             run_ffmpeg(_conversion(extract, 0, plan, temporary, origin), what)
         finally:
-            if os.path.exists(extract):
-                os.remove(extract)
-    return temporary
+            Path(extract).unlink(missing_ok=True)
 
 
 def _conversion(path: str, index: int, plan: Companion, temporary: str, origin: Fraction) -> list[str]:
@@ -264,8 +263,3 @@ def shifted_chapters(source: Any, origin: Fraction, span: Excerpt | None) -> lis
             }
         )
     return chapters
-
-
-def source_origin(source: Any, main: int) -> Fraction:
-    """Zero of the source's timeline, as its reader counts it."""
-    return probe.origin_of(source, source.streams[main])

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
 from typing import Any
 
-from videorestore.errors import MediaWriteError
+from videorestore.errors import MediaWriteError, VideoRestoreError
 
 _NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 
 def write_error(error: OSError | ValueError) -> Exception:
     """A failure of the system as one of ours; our own errors pass through."""
-    from videorestore.errors import VideoRestoreError
-
     if isinstance(error, VideoRestoreError):
         return error
     if getattr(error, "errno", None) in _NO_ROOM:
@@ -26,8 +25,9 @@ def write_error(error: OSError | ValueError) -> Exception:
     return MediaWriteError(f"the output must be writable, got: {reason}; check space, rights and container.")
 
 
-class Target:
-    """An output container; use as a context manager, then `finish`.
+@contextlib.contextmanager
+def opened_target(part: str, container: str, options: dict[str, str]) -> Iterator[Any]:
+    """An output container that is being written; its trailer is written at the end of the block.
 
     Parameters
     ----------
@@ -35,31 +35,19 @@ class Target:
         File to write.
     container : str
         FFmpeg's name of the format.
-    options : dict, optional
+    options : dict
         Options of the muxer.
     """
+    import av
 
-    def __init__(self, part: str, container: str, options: dict[str, str] | None = None) -> None:
-        self.container: Any = None
-        self._part = os.path.abspath(part)
-        self._format = container
-        # Without random numbers and dates: the same frames give the same bytes.
-        self._options = {"fflags": "+bitexact", **(options or {})}
-
-    def __enter__(self) -> Target:
-        import av
-
-        self.container = av.open(f"file:{self._part}", "w", format=self._format, options=self._options)
-        return self
-
-    def finish(self) -> None:
-        """Write the trailer."""
-        container, self.container = self.container, None
-        container.close()
-
-    def __exit__(self, *exc: object) -> None:
-        if self.container is not None:
-            # Only after an error: the file is thrown away, so what the muxer still wants to write does not matter.
-            with contextlib.suppress(Exception):
-                self.container.close()
-            self.container = None
+    # Without random numbers and dates: the same frames give the same bytes.
+    options = {"fflags": "+bitexact", **options}
+    output = av.open(f"file:{os.path.abspath(part)}", "w", format=container, options=options)
+    try:
+        yield output
+    except BaseException:
+        # The file is thrown away, so what the muxer still wants to write does not matter.
+        with contextlib.suppress(Exception):
+            output.close()
+        raise
+    output.close()

@@ -14,7 +14,7 @@ _SLACK = Fraction(1, 1000)
 """Nobody sees a millisecond; a result of hours is not thrown away for it."""
 
 
-def verify(part: str, muxed: Muxed, kind: Container, tick: Fraction) -> list[str]:
+def verify(part: str, muxed: Muxed, kind: Container) -> list[str]:
     """Decode a written file and compare frames, times, duration and streams with what was meant.
 
     Parameters
@@ -22,8 +22,6 @@ def verify(part: str, muxed: Muxed, kind: Container, tick: Fraction) -> list[str
     part : str
     muxed : Muxed
     kind : Container
-    tick : Fraction
-        Resolution of the container's times.
 
     Returns
     -------
@@ -48,11 +46,11 @@ def verify(part: str, muxed: Muxed, kind: Container, tick: Fraction) -> list[str
         raise _unlike("decode", str(error).splitlines()[0]) from error
     if len(times) != len(muxed.times):
         raise _unlike(f"hold {len(muxed.times)} frames", f"{len(times)} decoded")
-    slack = max(tick * Fraction(51, 100), _SLACK)
+    slack = max(muxed.tick * Fraction(51, 100), _SLACK)
     for k, (found, meant) in enumerate(zip(times, muxed.times)):
         if abs(found - meant) > slack:
             raise _unlike(f"show frame {k} at {float(meant):.6f} s", f"it is at {float(found):.6f} s")
-    if ends is not None and abs(ends - muxed.end) > max(2 * tick, _longest(muxed)):
+    if ends is not None and abs(ends - muxed.end) > max(2 * muxed.tick, _longest(muxed)):
         raise _unlike(f"end at {float(muxed.end):.6f} s", f"it ends at {float(ends):.6f} s")
     for index, count in muxed.counts.items():
         if counts.get(index) != count:

@@ -15,18 +15,11 @@ from videorestore.clip import ClipInfo, Frame, Samples, Status
 from videorestore.errors import MediaReadError
 from videorestore.media import probe
 from videorestore.media.decoder import DamagedStream, Decoder, Log, open_container
-from videorestore.media.first_frames import conversion, first_frames, readable_layout, upright
-from videorestore.media.header import (
-    BARE,
-    alpha_decoder,
-    container_facts,
-    expected_frames,
-    stated_end,
-    stated_rates,
-)
+from videorestore.media.first_frames import conversion, facts_of, first_frames, readable_layout
+from videorestore.media.header import BARE, alpha_decoder, container_facts, stated_end, stated_rates
 from videorestore.media.indexing import Tape
 from videorestore.media.pixels import layout_of, planes_of
-from videorestore.media.source import Counting, FrameIndex, Source
+from videorestore.media.source import FrameIndex, Source
 from videorestore.media.timing import Clock, Policy, choose_policy, rate_of
 
 # Frames looked at to see whether their times increase; more where the format stores none, or wrong ones.
@@ -74,7 +67,6 @@ class VideoSource(Source):
             self._key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, self.stream, fps)
             self._tick = Fraction(chosen.time_base)
             self._promised = int(chosen.frames or 0)
-            self._expected = self._promised or expected_frames(container, chosen)
             self._origin = probe.origin_of(container, chosen)
             self._container_facts = container_facts(container, chosen)
             self._rates = ([fps] if fps else []) + stated_rates(container, chosen)
@@ -89,36 +81,31 @@ class VideoSource(Source):
         self._changes = False
         self._rate = self._rates[0] if self._rates else Fraction(25)
         looked = 1 if index is not None else _FEW if trusted else _MANY
-        first = first_frames(self._decoder, path, frames=looked, gif=self._container_facts["codec"] == "gif")
-        self._policy: Policy = index.policy if index is not None else choose_policy(first.stamps)
-        self._turns, self._mirrored = first.turns
-        self._coded = (first.width, first.height, first.name)
-        self._opaque = first.opaque
+        gif = self._container_facts["codec"] == "gif"
+        first, stamps, self._opaque = first_frames(self._decoder, path, frames=looked, gif=gif)
+        self._policy: Policy = index.policy if index is not None else choose_policy(stamps)
+        self._turns, self._mirrored = probe.turns_of(first)
+        self._coded = (first.width, first.height, first.format.name)
         sideways = self._turns % 2 == 1
         self.width, self.height = (first.height, first.width) if sideways else (first.width, first.height)
+        facts = facts_of(first, self._opaque, self._turns, self.height)
         location = "unspecified"
-        if first.format.subsampling != (0, 0) and not (self._turns or self._mirrored):
+        if facts["format"].subsampling != (0, 0) and not (self._turns or self._mirrored):
             location = probe.chroma_location_of(
                 os.path.abspath(path), stat.st_size, stat.st_mtime_ns, self.stream
             )
         ratio = Fraction(sar) if sar else Fraction(1)
+        facts["extra"] |= {
+            "time_base": self._tick,
+            "stream": self.stream,
+            "codec": self._container_facts["codec"],
+        }
         self._info = ClipInfo(
-            format=upright(first.format, self._turns, self.height),
-            primaries=first.primaries,
-            transfer=first.transfer,
-            matrix_known=first.format.matrix != "unknown" or first.format.model != "yuv",
+            **facts,
             chroma_location=location,
             sar=1 / ratio if sideways else ratio,
             fps=self._rates[0] if self._rates else None,
             path=path,
-            extra={
-                "time_base": self._tick,
-                "stream": self.stream,
-                "range_known": first.range_known,
-                "codec": self._container_facts["codec"],
-                "interlaced": first.interlaced,
-                **first.hdr,
-            },
         )
         if index is not None:
             self._settle(index)
@@ -156,12 +143,11 @@ class VideoSource(Source):
         }
         return facts
 
-    def index(self, progress: Counting | None = None) -> FrameIndex:
+    def index(self) -> FrameIndex:
         """All times and statuses; decodes the whole file the first time, then cached."""
         if self._index is None:
-            for frame in self._sequential():
-                if progress is not None:
-                    progress(frame.index + 1, self._expected)
+            for _ in self._sequential():
+                pass
         assert self._index is not None
         return self._index
 
@@ -323,7 +309,7 @@ class VideoSource(Source):
         layout = layout_of(name)
         if layout is None:
             layout = readable_layout(picture.format)
-            picture = picture.reformat(format=conversion(picture.format)[0])
+            picture = picture.reformat(format=conversion(picture.format))
         planes = planes_of(picture, layout)
         if self._opaque and layout.format.alpha:
             planes = planes[:-1]

@@ -25,6 +25,7 @@ from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan, frames_with_nan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
 from videorestore.request import Common
+from videorestore.request.notation import frames_in_words
 
 
 def identity_slots(scan: Scan) -> tuple[Slot, ...]:
@@ -77,13 +78,7 @@ def assemble(
     return Restoring(
         verb=verb,
         pieces=pieces,
-        shape=OutputShape(
-            info=info,
-            height=source.height,
-            width=source.width,
-            n_frames=len(steps.slots),
-            fps=info.fps,
-        ),
+        shape=OutputShape.of(source, len(steps.slots), info),
         steps=steps,
         shots=scan.shots,
         models=choice.models,
@@ -176,9 +171,7 @@ def decoding_losses(scan: Scan) -> tuple[str, ...]:
     lines = list(scan.index.losses)
     corrupt = [i for i, s in enumerate(scan.index.statuses) if s == "corrupt"]
     if corrupt:
-        lines.append(
-            f"the decoder marks {len(corrupt)} frames as corrupt: {', '.join(map(str, corrupt[:12]))}"
-        )
+        lines.append(f"the decoder marks {len(corrupt)} frames as corrupt: {frames_in_words(corrupt)}")
     return tuple(lines)
 
 

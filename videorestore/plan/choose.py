@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
-from videorestore.make.engines import Clock, CurveEngine, MotionEngine, NewFrames
+from videorestore.make.engines import CurveEngine, MotionEngine, NewFrames, Seconds
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
-from videorestore.plan.risk import FEWEST, WORTH, Say, hears_motion_alone, say_of_curve
+from videorestore.plan.risk import FEWEST, WORTH, Say, different, hears_motion_alone, say_of_curve
 from videorestore.plan.scan import Scan, chosen, read_some
 from videorestore.request import Common, Quality
 from videorestore.spatial.noise import Noise
 from videorestore.spatial.stein import Divergence
 
 Indices = NDArray[np.int64]
-Job = Literal["denoise", "interpolate", "inpaint"]
+Purpose = Literal["denoise", "interpolate", "inpaint"]
 
 TRIAL_FRAMES = 25
 TRIAL_SIDE = 192
@@ -88,7 +88,7 @@ def choose(
     source: Source,
     found: Scan,
     options: Common,
-    job: Job,
+    job: Purpose,
     noises: tuple[Noise, ...],
     progress: Progress = silent,
     *,
@@ -212,21 +212,15 @@ def summary_of(trials: Mapping[int, Trial], picks: Mapping[int, str]) -> dict[st
     values = sum(t.values for t in trials.values())
     squares = sum(t.squares[picks[k]] for k, t in trials.items())
     inside = sum(t.inside[picks[k]] for k, t in trials.items())
-    total = Trial(
-        hidden=sum(t.hidden for t in trials.values()),
-        squares={
-            m: sum(t.squares.get(m, np.inf) for t in trials.values()) for m in ("curve", "motion", "linear")
-        },
-        inside={},
-        values=values,
-    )
     summary: dict[str, Any] = {
-        "hidden": total.hidden,
+        "hidden": sum(t.hidden for t in trials.values()),
         "psnr": round(psnr(squares / values), 2),
         "coverage95": round(inside / values, 4),
     }
-    for name in [name for name in total.squares if np.isfinite(total.squares[name])]:
-        summary[f"{name}_psnr"] = round(total.psnr(name), 2)
+    for name in ("curve", "motion", "linear"):
+        total = sum(t.squares.get(name, np.inf) for t in trials.values())
+        if np.isfinite(total):
+            summary[f"{name}_psnr"] = round(psnr(total / values), 2)
     if any(t.bounded for t in trials.values()):
         summary["curve_psnr_is_bound"] = True
     return summary
@@ -237,7 +231,7 @@ def psnr(error: float) -> float:
     return 10 * float(np.log10(255.0**2 / max(error, 1e-4)))
 
 
-def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Clock]:
+def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatArray, Seconds]:
     """A stretch of small pictures of a shot, and their times."""
     numbers = _inmost(good, TRIAL_FRAMES)
     frames = np.stack([small_picture(frame, TRIAL_SIDE) for frame in chosen(source, numbers)])
@@ -245,7 +239,7 @@ def hidden_frames(source: Source, found: Scan, good: list[int]) -> tuple[FloatAr
 
 
 def score_hidden(
-    frames: FloatArray, clock: Clock, noise: Noise, model: str = "auto", quality: Quality = "default"
+    frames: FloatArray, clock: Seconds, noise: Noise, model: str = "auto", quality: Quality = "default"
 ) -> Trial:
     """Hide every fourth of these frames and let one of the models make it, or ("auto") both.
 
@@ -268,15 +262,15 @@ def score_hidden(
 
     bounded = False
     if model != "curve":
-        moved = reached("motion", MotionEngine(quality).interpolate(base, clock[kept], clock[hidden]))
+        moved = reached("motion", MotionEngine(quality).interpolator(base, clock[kept]).at(clock[hidden]))
     if model == "auto":
         least = mixture_error(base, truth, kept, hidden)
-        bounded = least >= FAR * squares["motion"] or _different(base) < FEWEST
+        bounded = least >= FAR * squares["motion"] or different(base) < FEWEST
         if bounded:
             squares["curve"] = least
     if model != "motion" and not bounded:
         grain = noise.sd if noise.trustworthy else 0.0
-        drawn = reached("curve", CurveEngine(grain).interpolate(base, clock[kept], clock[hidden]))
+        drawn = reached("curve", CurveEngine(grain).interpolator(base, clock[kept]).at(clock[hidden]))
         if model == "auto":
             from videorestore.curve.fill import weigh
 
@@ -287,11 +281,6 @@ def score_hidden(
     blend = before + share[:, None, None, None] * (after - before)
     squares["linear"] = float(np.sum(np.square(blend - truth), dtype=np.float64))
     return Trial(hidden=len(hidden), squares=squares, inside=inside, values=truth.size, bounded=bounded)
-
-
-def _different(frames: FloatArray) -> int:
-    """How many of the frames differ from each other: a curve runs through no fewer than `FEWEST`."""
-    return len({frame.tobytes() for frame in frames})
 
 
 def mixture_error(base: FloatArray, truth: FloatArray, kept: Indices, hidden: Indices) -> float:

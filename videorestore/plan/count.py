@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
-from videorestore.plan.scan import Scan, read_pixels, shrink
+from videorestore.plan.scan import Scan, read_pixels
+from videorestore.report.pictures import shrink
 
 AROUND = 32
 """Frames on each side from which the usual step is learnt."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from videorestore.make.work import Shot
+from videorestore.request.notation import runs_of
 from videorestore.spatial.noise import Noise
 
 LENGTH = 10
@@ -89,14 +90,3 @@ def _nearest(runs: list[Stretch], place: int) -> Stretch:
 
 def _middle(stretch: Stretch) -> int:
     return stretch[len(stretch) // 2]
-
-
-def runs_of(numbers: list[int]) -> list[Stretch]:
-    """Maximal runs of successive numbers."""
-    runs: list[Stretch] = []
-    for i in numbers:
-        if runs and i == runs[-1][-1] + 1:
-            runs[-1].append(i)
-        else:
-            runs.append([i])
-    return runs

@@ -15,13 +15,14 @@ from videorestore.plan.choose import score_hidden
 from videorestore.plan.interlaced import surely_interlaced
 from videorestore.plan.look import small_picture
 from videorestore.plan.noise import noise_facts
-from videorestore.plan.pieces import core_length, cut_pieces
+from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan, chosen, read_pixels, scan
 from videorestore.request import Span
 
 DETECTION_BYTES = 300
 DETECTION_BUDGET = 2 << 30
-"""Bytes for each pixel of each frame while damage is sought, and for a window in all."""
+DETECTION_CORE = 48
+"""Bytes for each pixel of each frame while damage is sought, and for a window in all; most frames of a window."""
 
 LEVEL_FRAMES = 8
 """Frames that tell how bright a clip is."""
@@ -35,12 +36,6 @@ CURVE_SIDE = 160
 
 def find(source: Source, span: Span | None = None, progress: Progress = silent) -> dict[str, Any]:
     """Noise, cuts, bad frames, lost frames, damage and flicker of a clip; frame numbers are the source's.
-
-    Parameters
-    ----------
-    source : Source
-    span : Span or None
-    progress : callable
 
     Returns
     -------
@@ -112,14 +107,8 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
     from videorestore.plan.dirt import dirt
 
     search = replace(dirt(source, seen, progress), taped=isinstance(source, FieldView))
-    core = core_length(
-        source.height,
-        source.width,
-        halo=REACH,
-        bytes_per_pixel=DETECTION_BYTES,
-        budget=DETECTION_BUDGET,
-        at_most=48,
-    )
+    fitting = DETECTION_BUDGET // (source.height * source.width * DETECTION_BYTES) - 2 * REACH
+    core = max(1, min(DETECTION_CORE, fitting))
     total = seen.stop - seen.start
     lost = seen.void
     for piece in cut_pieces(seen.shots, core=core, halo=REACH):

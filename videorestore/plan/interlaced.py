@@ -13,7 +13,7 @@ from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import HALO, PORTION, FieldWise, Interlaced, Output, Whole, WholeView
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
-from videorestore.make.work import Piece, Shot, Slot
+from videorestore.make.work import Piece, Shot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.plan.assemble import (
@@ -263,16 +263,11 @@ def whole_frames(
         findings |= inner.findings
         findings["plan"] = [*notes, *inner.findings.get("plan", [])]
     orders = [next(v.order for (a, b), v in judged if a <= start < b) for start, _ in shots]
-    slots = [
-        Slot(time=o.time, duration=o.duration, place=o.time, after=o.anchor, source=None) for o in outputs
-    ]
-    info = retimed(flagged(source.info, "progressive"), slots)
+    info = retimed(flagged(source.info, "progressive"), outputs)
     return Interlaced(
         verb=verb,
         pieces=pieces,
-        shape=OutputShape(
-            info=info, height=source.height, width=source.width, n_frames=len(outputs), fps=info.fps
-        ),
+        shape=OutputShape.of(source, len(outputs), info),
         outputs=outputs,
         shots=shots,
         first=tuple(int(order == "bff") for order in orders),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,15 +17,16 @@ from videorestore.curve.fit import fit_shot
 from videorestore.curve.place import Placed, place
 from videorestore.errors import InputError, MediaReadError
 from videorestore.make.work import Made, Origin, Piece, Progress, Slot, Work, silent
+from videorestore.media.images import IMAGE_SUFFIXES, natural_key, read_image
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.plan.assemble import decoding_losses, facts_of, rebase, renumber, span_of
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import Gap, has_room, retimed, steady_rate, with_insertions
+from videorestore.report.score import on_255
 from videorestore.request.verbs import InpaintOptions
 
 _MASK_SUFFIX = ".mask.png"
-_IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,7 +64,7 @@ class Insertions(Work):
         """How many frames each piece gives."""
         return [sum(p.start <= s.after < p.stop for s in self.slots) for p in self.pieces]
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
         frames = {f.index: f for f in source.frames(piece.start, piece.stop)}
         for k, slot in enumerate(self.slots):
@@ -106,7 +106,7 @@ def plan_loose(
     progress("fitting the curve", 0, 0)
     fit = fit_shot(pixels, times=clock)
     progress("placing loose frames", 0, len(loose))
-    pictures = np.stack([_on_255(one.picture) for one in loose])
+    pictures = np.stack([on_255(one.picture) for one in loose])
     masks = np.stack([one.mask for one in loose])
     placed = place(pixels, fit, pictures, masks, method=options.placement, seed=options.seed)
     taken = sorted((p.index, p.x, k) for k, p in enumerate(placed) if not p.refused)
@@ -132,19 +132,12 @@ def plan_loose(
     findings: dict[str, Any] = {**facts_of(found), "model": "curve", "placed": entries}
     if refused:
         findings["refused"] = refused
-    info = retimed(source.info, slots)
     return Insertions(
         verb="inpaint",
         pieces=(
             Piece(index=0, start=found.start, stop=found.stop, read_start=found.start, read_stop=found.stop),
         ),
-        shape=OutputShape(
-            info=info,
-            height=source.height,
-            width=source.width,
-            n_frames=len(slots),
-            fps=info.fps,
-        ),
+        shape=OutputShape.of(source, len(slots), retimed(source.info, slots)),
         slots=slots,
         guests=guests,
         x={i: float(v) for i, v in zip([good[int(r)] for r in fit.rows], fit.x)},
@@ -193,21 +186,17 @@ def read_loose(folder: str, source: Source) -> list[Loose]:
             f"--loose must be a folder of images, got {folder}; put the loose frames into one."
         )
     names = [
-        p for p in root.iterdir() if p.suffix.lower() in _IMAGES and not p.name.lower().endswith(_MASK_SUFFIX)
+        p
+        for p in root.iterdir()
+        if p.suffix.lower() in IMAGE_SUFFIXES and not p.name.lower().endswith(_MASK_SUFFIX)
     ]
     if not names:
         raise MediaReadError(f"--loose must hold images, found none in {folder}; check the folder.")
-    names.sort(key=lambda p: [int(t) if t.isdigit() else t for t in re.split(r"(\d+)", p.name)])
-    return [_read_one(path, source) for path in names]
+    return [_read_one(path, source) for path in sorted(names, key=lambda p: natural_key(p.name))]
 
 
 def _read_one(path: Path, source: Source) -> Loose:
-    image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_UNCHANGED)
-    if image is None:
-        raise MediaReadError(
-            f"a loose frame must be an image, {path.name} does not decode; remove or mend it."
-        )
-    image = image[..., None] if image.ndim == 2 else image
+    image = read_image(str(path))
     size = (source.height, source.width)
     if image.shape[:2] != size:
         raise InputError(
@@ -228,15 +217,9 @@ def _read_one(path: Path, source: Source) -> Loose:
         mask |= drawn > 127
     if mask.all():
         raise InputError(f"a loose frame must show something, {path.name} is missing as a whole; remove it.")
-    picture = image[..., ::-1] if image.shape[-1] == 3 else image
     colours = source.info.format.colours
-    if colours == 1 and picture.shape[-1] == 3:
-        picture = np.rint(picture.mean(axis=-1, keepdims=True)).astype(picture.dtype)
-    elif colours == 3 and picture.shape[-1] == 1:
-        picture = np.repeat(picture, 3, axis=-1)
-    return Loose(name=path.name, picture=np.ascontiguousarray(picture), mask=mask)
-
-
-def _on_255(picture: Samples) -> FloatArray:
-    scale = 255.0 / 65535.0 if picture.dtype == np.uint16 else 1.0
-    return np.asarray(picture, np.float32) * np.float32(scale)
+    if colours == 1 and image.shape[-1] == 3:
+        image = np.rint(image.mean(axis=-1, keepdims=True)).astype(image.dtype)
+    elif colours == 3 and image.shape[-1] == 1:
+        image = np.repeat(image, 3, axis=-1)
+    return Loose(name=path.name, picture=np.ascontiguousarray(image), mask=mask)

@@ -13,8 +13,9 @@ from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
 from videorestore.make.work import Shot
-from videorestore.plan.drift import middle_of, runs_of, with_drift
+from videorestore.plan.drift import middle_of, with_drift
 from videorestore.plan.look import shared_out
+from videorestore.request.notation import runs_of
 from videorestore.spatial.noise import Noise, is_monochrome
 
 SIDE = 640

@@ -67,17 +67,3 @@ def plan_pieces(
                 high += 1
             pieces.append(replace(piece, index=len(pieces), read_start=low, read_stop=high))
     return tuple(pieces)
-
-
-def core_length(
-    height: int, width: int, *, halo: int, bytes_per_pixel: int, budget: int, at_most: int, at_least: int = 1
-) -> int:
-    """How many frames one piece may hold within ``budget`` bytes.
-
-    Parameters
-    ----------
-    bytes_per_pixel : int
-        What the engine needs for each pixel of each frame that it reads, all channels together.
-    """
-    frames = budget // max(1, height * width * bytes_per_pixel) - 2 * halo
-    return int(max(at_least, min(at_most, frames)))

@@ -47,6 +47,11 @@ def hears_motion_alone(noise: Noise) -> bool:
     return noise.codec or bool(noise.shape or noise.course)
 
 
+def different(frames: FloatArray) -> int:
+    """How many of the frames differ from each other: a curve runs through no fewer than `FEWEST`."""
+    return len({frame.tobytes() for frame in frames})
+
+
 def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     """What the curve has to say of a part of a shot.
 
@@ -61,7 +66,7 @@ def say_of_curve(frames: FloatArray, noise: Noise, quality: Quality) -> Say:
     from videorestore.curve.fit import fit_shot
     from videorestore.motion.denoise import stored_mean
 
-    if len({frame.tobytes() for frame in frames}) < FEWEST:
+    if different(frames) < FEWEST:
         return Say()
     if noise.monochrome and frames.shape[-1] == 3:
         # All channels carry the noise of the luma.

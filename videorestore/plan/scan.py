@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +17,7 @@ from videorestore.detect.cuts import with_gaps
 from videorestore.detect.fields import Fields, judge_shots
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
-from videorestore.errors import InputError, MediaReadError
+from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
@@ -142,8 +141,6 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
     n = len(index)
     if span is None:
         return 0, n
-    if n == 0:
-        raise MediaReadError("the input must hold at least one frame, found none; check the file.")
     if span.in_seconds:
         origin = index.times[0]
         low = Fraction(span.start or 0) + origin
@@ -160,17 +157,6 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
             f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
         )
     return start, stop
-
-
-def shrink(image: FloatArray, side: int) -> FloatArray:
-    """The image with its longest side at most ``side``, by area averages."""
-    h, w = image.shape[:2]
-    scale = side / max(h, w)
-    if scale >= 1:
-        return image
-    size = (max(1, round(w * scale)), max(1, round(h * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return np.asarray(small.reshape(size[1], size[0], *image.shape[2:]), np.float32)
 
 
 def scan(
@@ -193,10 +179,6 @@ def scan(
     if span is None:
         measures, combs = _look(source.frames(), without, progress, expected_frames(source))
         index = source.index()
-        if len(index) == 0:
-            raise InputError(
-                "the input must hold at least one frame, found none; check the file with inspect."
-            )
         if index.careful or len(measures) != len(index):
             # A damaged file: what was decoded before the damage showed need not be what comes by the index.
             measures, combs = _look(source.frames(), without, progress, len(index))

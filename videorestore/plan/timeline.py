@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from videorestore.clip import ClipInfo
 from videorestore.errors import InputError
+from videorestore.make.interlaced import Output
 from videorestore.make.work import Slot
 from videorestore.media.timing import rate_of
 
 
-def retimed(info: ClipInfo, slots: Sequence[Slot]) -> ClipInfo:
-    """The facts of a clip with the rate of its new slots; how long the last one stays does not count for an even rate."""
+def retimed(info: ClipInfo, slots: Sequence[Slot | Output]) -> ClipInfo:
+    """The facts of a clip with the rate of its new frames; how long the last one stays does not count for an even rate."""
     times = [slot.time for slot in slots]
     stated = [] if info.fps is None else [info.fps]
     if info.fps is not None and len(times) > 1:
@@ -24,30 +25,29 @@ def retimed(info: ClipInfo, slots: Sequence[Slot]) -> ClipInfo:
     return replace(info, fps=fps, vfr=vfr)
 
 
-def _with_durations(
-    times: list[Fraction], places: list[Fraction], afters: list[int], sources: list[int | None], end: Fraction
-) -> tuple[Slot, ...]:
-    edges = [*times, end]
+Moment = tuple[Fraction, Fraction, int, int | None]
+"""Time, place, ``after`` and source of a slot that is as long as the next one lets it be."""
+
+
+def _slots(moments: Sequence[Moment], end: Fraction) -> tuple[Slot, ...]:
+    edges = [*(time for time, *_ in moments[1:]), end]
     return tuple(
-        Slot(time=t, duration=nxt - t, place=p, after=a, source=s)
-        for t, nxt, p, a, s in zip(times, edges[1:], places, afters, sources)
+        Slot(time=time, duration=edge - time, place=place, after=after, source=source)
+        for (time, place, after, source), edge in zip(moments, edges)
     )
 
 
 def by_factor(times: Sequence[Fraction], durations: Sequence[Fraction], factor: Fraction) -> tuple[Slot, ...]:
     """Slots ``1 / factor`` of a frame apart; uneven times stay uneven, the duration stays."""
     last = len(times) - 1
-    out: list[Fraction] = []
-    afters: list[int] = []
-    sources: list[int | None] = []
+    moments: list[Moment] = []
     for j in range(int(last * factor) + 1):
         position = j / factor
         i = int(position)
         rest = position - i
-        out.append(times[i] + rest * (times[i + 1] - times[i]) if rest else times[i])
-        afters.append(i)
-        sources.append(None if rest else i)
-    return _with_durations(out, out, afters, sources, times[last] + durations[last])
+        time = times[i] + rest * (times[i + 1] - times[i]) if rest else times[i]
+        moments.append((time, time, i, None if rest else i))
+    return _slots(moments, times[last] + durations[last])
 
 
 def check_raised(own: Fraction | None, fps: Fraction | None) -> None:
@@ -62,18 +62,14 @@ def by_rate(times: Sequence[Fraction], durations: Sequence[Fraction], fps: Fract
     """Slots on the even grid of a frame rate, from the first frame to the last."""
     n = len(times)
     check_raised((n - 1) / (times[-1] - times[0]) if n > 1 else fps, fps)
-    out: list[Fraction] = []
-    afters: list[int] = []
-    sources: list[int | None] = []
+    moments: list[Moment] = []
     i = 0
     for j in range(int((times[-1] - times[0]) * fps) + 1):
         t = times[0] + j / fps
         while i + 1 < n and times[i + 1] <= t:
             i += 1
-        out.append(t)
-        afters.append(i)
-        sources.append(i if times[i] == t else None)
-    return _with_durations(out, out, afters, sources, times[-1] + durations[-1])
+        moments.append((t, t, i, i if times[i] == t else None))
+    return _slots(moments, times[-1] + durations[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,27 +116,17 @@ def with_insertions(
     """
     step = 1 / fps if fps else usual_step(times, durations)
     wanted = {gap.after: gap for gap in gaps}
-    out: list[Fraction] = []
-    places: list[Fraction] = []
-    afters: list[int] = []
-    sources: list[int | None] = []
+    moments: list[Moment] = []
     moved = Fraction(0)
-    n = len(times)
-    for i in range(n):
-        out.append(times[i] + moved)
-        places.append(times[i])
-        afters.append(i)
-        sources.append(i)
+    for i, time in enumerate(times):
+        moments.append((time + moved, time, i, i))
         gap = wanted.get(i)
         if gap is None:
             continue
-        nxt = times[i + 1] if i + 1 < n else times[i] + durations[i]
+        length = times[i + 1] - time if i + 1 < len(times) else durations[i]
         for k in range(1, gap.count + 1):
-            share = Fraction(k, gap.count + 1)
-            places.append(times[i] + share * (nxt - times[i]))
-            out.append(times[i] + moved + (step * k if gap.shift else share * (nxt - times[i])))
-            afters.append(i)
-            sources.append(None)
+            share = Fraction(k, gap.count + 1) * length
+            moments.append((time + moved + (step * k if gap.shift else share), time + share, i, None))
         if gap.shift:
             moved += step * gap.count
-    return _with_durations(out, places, afters, sources, times[-1] + durations[-1] + moved)
+    return _slots(moments, times[-1] + durations[-1] + moved)

@@ -47,6 +47,7 @@ class _Kept:
     sd: Map | None
     small_before: Map | None
     small_after: Map
+    loupe: tuple[Any, ...]
 
     @property
     def size(self) -> int:
@@ -67,7 +68,6 @@ class PageBuilder:
 
     def __init__(self) -> None:
         self._kept: dict[int, _Kept] = {}
-        self._loupes: dict[int, tuple[Any, ...]] = {}
         self.crops: list[Crop] = []
         self._stride = 1
         self._special_stride = 1
@@ -81,23 +81,6 @@ class PageBuilder:
             return True
         return index % self._stride == 0
 
-    def add_pictures(
-        self,
-        before: Picture | None,
-        after: Picture,
-        sd: NDArray[Any] | None,
-        fact: Mapping[str, Any],
-        loupe: tuple[Any, ...] = (None, None, None),
-    ) -> None:
-        """Take a frame with its entry of the record; see `add_picture`.
-
-        ``loupe`` is a part of it in true pixels, before and after, and its left top corner; None where there is none.
-        """
-        origin, index = str(fact.get("origin", "kept")), int(fact["index"])
-        self.add_picture(index, after=after, before=before, sd=sd, origin=origin)
-        if index in self._kept and loupe[1] is not None:
-            self._loupes[index] = loupe
-
     def add_picture(
         self,
         index: int,
@@ -107,6 +90,7 @@ class PageBuilder:
         sd: NDArray[Any] | None = None,
         origin: str = "kept",
         time_s: float | None = None,
+        loupe: tuple[Any, ...] = (None, None, None),
     ) -> None:
         """Take a picture, if there is room for it.
 
@@ -121,6 +105,8 @@ class PageBuilder:
         origin : str
         time_s : float, optional
             Where the record has no ``frames`` that say it.
+        loupe : tuple
+            A part of it in true pixels, before and after, and its left top corner; None where there is none.
         """
         if not self.wants(index, origin):
             return
@@ -145,6 +131,7 @@ class PageBuilder:
             sd=None if sd is None else _flat(sd),
             small_before=None if before is None else pictures.thumbnail(before),
             small_after=pictures.thumbnail(after),
+            loupe=loupe,
         )
         self._thin()
 
@@ -175,7 +162,7 @@ class PageBuilder:
         n = max(len(states), len(frames), int(record.get("n_frames", 0)), max(self._kept, default=0) + 1)
         shown = sorted(self._kept.values(), key=lambda kept: kept.index)
         maps, scales = _draw_maps(shown)
-        loupes = self._drawn_loupes(shown)
+        loupes = _drawn_loupes(shown)
         data = {
             "n": n,
             "verb": record.get("verb"),
@@ -192,7 +179,7 @@ class PageBuilder:
             "title": escape(title),
             "subtitle": escape(subtitle),
             "sentence": escape(sentence(record)),
-            "sample": escape(self._sample_in_words(shown, n, record)),
+            "sample": escape(_sample_in_words(shown, n, record)),
             "tiles": sections.glance(record),
             "legend": sections.legend(states, record.get("cuts", [])),
             "strip": figures.timeline(states or ["good"] * n, record.get("cuts", [])),
@@ -210,39 +197,6 @@ class PageBuilder:
         # In one pass: what is put in is never looked through for further places.
         return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _resource("page.html"))
 
-    def _drawn_loupes(self, shown: list[_Kept]) -> dict[int, dict[str, Any]]:
-        """Parts in true pixels by frame: as many as fit, those of changed frames first."""
-        drawn: dict[int, dict[str, Any]] = {}
-        room = LOUPE_BYTES
-        for kept in sorted(shown, key=lambda kept: (not _special(kept.origin), -kept.changed)):
-            before, after, corner = self._loupes.get(kept.index, (None, None, None))
-            if after is None:
-                continue
-            entry = {"after": pictures.encode_exactly(after)}
-            if before is not None and not kept.same:
-                entry["before"] = pictures.encode_exactly(before)
-            room -= sum(map(len, entry.values()))
-            if room < 0:
-                break
-            sides = {"w": int(after.shape[1]), "h": int(after.shape[0])}
-            drawn[kept.index] = {"loupe": {**entry, "x": int(corner[0]), "y": int(corner[1]), **sides}}
-        return drawn
-
-    def _sample_in_words(self, shown: list[_Kept], n: int, record: Mapping[str, Any]) -> str:
-        """Which frames have a picture here, and how large."""
-        if not shown:
-            return ""
-        which = "Every frame is" if len(shown) >= n else f"{len(shown)} of {n} frames are"
-        how = (
-            ""
-            if len(shown) >= n
-            else ", at even steps and those that were made anew; the dots under the timeline"
-        )
-        width = int(record.get("width") or 0)
-        less = width and max(width, int(record.get("height") or 0)) > pictures.SIDE
-        size = f" Pictures are shown at {pictures.SIDE} pixels, the loupe in true ones." if less else ""
-        return f"{which} kept on this page{how}.{size}"
-
     def _thin(self) -> None:
         """Double the steps until the pictures fit."""
         while True:
@@ -256,6 +210,41 @@ class PageBuilder:
             else:
                 return
             self._kept = {index: kept for index, kept in self._kept.items() if self.wants(index, kept.origin)}
+
+
+def _drawn_loupes(shown: list[_Kept]) -> dict[int, dict[str, Any]]:
+    """Parts in true pixels by frame: as many as fit, those of changed frames first."""
+    drawn: dict[int, dict[str, Any]] = {}
+    room = LOUPE_BYTES
+    for kept in sorted(shown, key=lambda kept: (not _special(kept.origin), -kept.changed)):
+        before, after, corner = kept.loupe
+        if after is None:
+            continue
+        entry = {"after": pictures.encode_exactly(after)}
+        if before is not None and not kept.same:
+            entry["before"] = pictures.encode_exactly(before)
+        room -= sum(map(len, entry.values()))
+        if room < 0:
+            break
+        sides = {"w": int(after.shape[1]), "h": int(after.shape[0])}
+        drawn[kept.index] = {"loupe": {**entry, "x": int(corner[0]), "y": int(corner[1]), **sides}}
+    return drawn
+
+
+def _sample_in_words(shown: list[_Kept], n: int, record: Mapping[str, Any]) -> str:
+    """Which frames have a picture here, and how large."""
+    if not shown:
+        return ""
+    which = "Every frame is" if len(shown) >= n else f"{len(shown)} of {n} frames are"
+    how = (
+        ""
+        if len(shown) >= n
+        else ", at even steps and those that were made anew; the dots under the timeline"
+    )
+    width = int(record.get("width") or 0)
+    less = width and max(width, int(record.get("height") or 0)) > pictures.SIDE
+    size = f" Pictures are shown at {pictures.SIDE} pixels, the loupe in true ones." if less else ""
+    return f"{which} kept on this page{how}.{size}"
 
 
 def _special(origin: str) -> bool:

@@ -9,6 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.report.score import luma, on_255
+
 Picture = NDArray[np.uint8]
 """RGB, ``(height, width, 3)``."""
 
@@ -27,7 +29,8 @@ def shrink(picture: NDArray[Any], side: int) -> NDArray[Any]:
     if scale >= 1:
         return picture
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
+    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small).reshape(size[1], size[0], *picture.shape[2:])
 
 
 def as_rgb(picture: NDArray[Any]) -> Picture:
@@ -37,6 +40,11 @@ def as_rgb(picture: NDArray[Any]) -> Picture:
     if picture.shape[-1] < 3:
         picture = np.repeat(picture[..., :1], 3, axis=-1)
     return np.ascontiguousarray(picture[..., :3], dtype=np.uint8)
+
+
+def eight_bit(picture: NDArray[Any]) -> Picture:
+    """8-bit RGB of a picture as `videorestore.colour.to_rgb` gives it; missing pixels are black."""
+    return as_rgb(np.rint(np.clip(np.nan_to_num(on_255(picture)), 0, 255)).astype(np.uint8))
 
 
 def encode(picture: Picture, *, side: int = SIDE, quality: int = 87) -> str:
@@ -66,11 +74,6 @@ def encode_exactly(picture: Picture) -> str:
         ".png", cv2.cvtColor(as_rgb(picture), cv2.COLOR_RGB2BGR), [cv2.IMWRITE_PNG_COMPRESSION, 9]
     )
     return "data:image/png;base64," + base64.b64encode(data.tobytes()).decode("ascii")
-
-
-def luma(picture: Picture) -> Map:
-    """BT.601 luma."""
-    return np.asarray(picture @ np.array([0.299, 0.587, 0.114], np.float32), np.float32)
 
 
 def difference(before: Picture, after: Picture) -> Map:

@@ -13,8 +13,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.errors import InputError
-
 CEILING = 100.0
 """PSNR in dB of equal pictures: theirs is infinite, which JSON cannot hold."""
 
@@ -116,12 +114,8 @@ def same_colours(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any
     Parameters
     ----------
     first, second : ndarray, shape (height, width, channels)
+        Of one size.
     """
-    if first.shape[:2] != second.shape[:2]:
-        sizes = [f"{picture.shape[1]} x {picture.shape[0]}" for picture in (first, second)]
-        raise InputError(
-            f"the two clips must have the same size, got {sizes[0]} and {sizes[1]}; scale one of them first."
-        )
     first, second = (
         picture[..., :3] if picture.shape[-1] >= 3 else picture[..., :1] for picture in (first, second)
     )
@@ -137,10 +131,6 @@ def align(times_a: Sequence[Fraction], times_b: Sequence[Fraction]) -> Alignment
     ----------
     times_a, times_b : sequence of Fraction
         Seconds from the start of each clip, rising.
-
-    Returns
-    -------
-    Alignment
     """
     reach = min(_interval(times_a), _interval(times_b)) / 2
     claims: dict[int, int] = {}

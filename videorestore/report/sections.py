@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
@@ -82,7 +81,7 @@ def notes(record: dict[str, Any]) -> str:
     for entry in record.get("refused", []):
         rows.append(("refused", str(entry)))
     for step in record.get("plan", []):
-        rows.append(("plan", step if isinstance(step, str) else json.dumps(step)))
+        rows.append(("plan", str(step)))
     for note in record.get("notes", []):
         rows.append(("note", str(note)))
     for fact in record.get("frames", []):

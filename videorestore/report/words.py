@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+from videorestore.request.notation import frames_in_words, runs_of
+
 Record = dict[str, Any]
 Tile = tuple[str, str, str]
 
@@ -191,22 +193,6 @@ def _span(seconds: float) -> str:
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
 
 
-def frames_in_words(numbers: Sequence[int], most: int = 12) -> str:
-    """Frame numbers as a LIST that can be given back to the program.
-
-    >>> frames_in_words([7, 50, 51, 52])
-    '7,50-52'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:most]]
-    return ",".join(words) + (f" and {len(runs) - most} more" if len(runs) > most else "")
-
-
 def counted(number: int, name: str) -> str:
     """A number with its noun: ``1 frame``, ``2 frames``."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
@@ -325,13 +311,9 @@ def _meant(black: Sequence[int], record: Record) -> list[int]:
     """Black frames that belong to a fade, or stand at an end of the clip."""
     ends = [0, int(record.get("n_frames", 0)) - 1]
     fades = [range(a - 1, b + 2) for a, b in record.get("fades", [])]
-    runs: list[list[int]] = []
-    for number in sorted(black):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [k for run in runs if any(j in ends or any(j in f for f in fades) for j in run) for k in run]
+    return [
+        k for run in runs_of(black) if any(j in ends or any(j in f for f in fades) for j in run) for k in run
+    ]
 
 
 def _fill(base: str, frames: list[int]) -> str:

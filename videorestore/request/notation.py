@@ -6,6 +6,7 @@ Both the command line and the Python functions take these spellings, so they liv
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 from videorestore.errors import InputError
@@ -63,6 +64,28 @@ def parse_frames(text: str) -> tuple[int | Span, ...]:
         elif isinstance(low, Fraction) and isinstance(high, Fraction):
             stretches.append(Span(start=low, stop=high, in_seconds=True))
     return (*sorted(frames), *stretches)
+
+
+def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Maximal runs of successive numbers, in order."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def frames_in_words(numbers: Iterable[int], most: int = 12) -> str:
+    """Frame numbers as a LIST that can be given back to the program.
+
+    >>> frames_in_words([7, 50, 51, 52])
+    '7,50-52'
+    """
+    runs = runs_of(numbers)
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:most]]
+    return ",".join(words) + (f" and {len(runs) - most} more" if len(runs) > most else "")
 
 
 def parse_insertions(text: str) -> tuple[Insertion, ...]:

@@ -61,7 +61,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Reply:
     """What a worker answers: the frames it made, the files where these have to travel, or that it lacks the input.
 
     ``unlike``: it has another version of the program, and made nothing.
@@ -182,7 +182,7 @@ def _spread(
     waiting = as_completed([give(number) for number in numbers], with_results=False)
     for future in waiting:
         try:
-            done: Delivery = future.result()
+            done: Reply = future.result()
         except KilledWorker as error:
             raise VideoRestoreError(
                 f"every piece must get done, one was lost with its worker {TRIES} times; "
@@ -225,19 +225,19 @@ def sees(assignment: piecework.Assignment, ticket: Ticket) -> bool:
         return False
 
 
-def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) -> Delivery:
+def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) -> Reply:
     """Make one piece on a worker."""
     from distributed import get_worker
 
     worker = str(get_worker().address)
     if built_from() != ticket.code:
-        return Delivery(worker=worker, number=number, unlike=True)
+        return Reply(worker=worker, number=number, unlike=True)
     if sees(assignment, ticket):
         frames = alone(piecework.make_piece, assignment, number)
-        return Delivery(worker=worker, number=number, frames=frames)
+        return Reply(worker=worker, number=number, frames=frames)
     folder = shipped_folder(ticket.name)
     if not is_equipped(ticket.name):
-        return Delivery(worker=worker, number=number, lacking=True)
+        return Reply(worker=worker, number=number, lacking=True)
     local = replace(
         assignment,
         path=str(folder / "input" / Path(assignment.path).name),
@@ -245,7 +245,7 @@ def remote_piece(assignment: piecework.Assignment, number: int, ticket: Ticket) 
         mask=None if assignment.mask is None else str(folder / "mask" / Path(assignment.mask).name),
     )
     frames = alone(piecework.make_piece, local, number)
-    return Delivery(
+    return Reply(
         worker=worker, number=number, frames=frames, files=WorkFolder(local.output).give_away(number)
     )
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from videorestore import __version__
 from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
 from videorestore.make.work import Progress, Work
-from videorestore.media import SinkOptions, check_output, join_segments, open_sink
+from videorestore.media import SinkOptions, check_output, join_segments
 from videorestore.media.companions import Others
 from videorestore.media.outputs import OutputShape
 from videorestore.media.segments import encoding_for
@@ -24,11 +25,10 @@ from videorestore.request.common import Mending
 from videorestore.run import cluster, memory, piecework, workers
 from videorestore.run.coded import copied_groups, name_recoded, sink_like, unchanged
 from videorestore.run.identity import describe, input_prints
-from videorestore.run.maskmaps import check_masks, join_masks
+from videorestore.run.maps import join_masks, join_sd, mask_maps, sd_maps
 from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
-from videorestore.run.outcome import Outcome, builder_for, doubts, findings_of, opened_source, sink_options_of
-from videorestore.run.page import write_page
-from videorestore.run.sdmaps import check_sd, join_sd
+from videorestore.run.outcome import Outcome, doubts, opened_source, record_of_run, sink_options_of
+from videorestore.run.piecework import PICTURES
 from videorestore.run.store import TRIES, WorkFolder
 from videorestore.run.tally import Tally
 
@@ -82,6 +82,7 @@ class Planned:
 
     Attributes
     ----------
+    job : Job
     work : Work
     folder : WorkFolder
         Of its pieces.
@@ -95,6 +96,7 @@ class Planned:
         How OUTPUT is encoded, as decided.
     """
 
+    job: Job
     work: Work
     folder: WorkFolder
     description: dict[str, Any]
@@ -121,10 +123,11 @@ def _run(job: Job, folder: WorkFolder) -> Outcome:
         if options.dry_run:
             work = job.plan(opened, options, share(options), job.progress)
             check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
-            return _dry(job.verb, work, job.output, options, job.started)
+            return _dry(job, work)
         description = job.description
         work, stored = _planned(job, opened, folder, description)
         planned = Planned(
+            job=job,
             work=work,
             folder=folder,
             description=description,
@@ -134,16 +137,14 @@ def _run(job: Job, folder: WorkFolder) -> Outcome:
         )
         try:
             # A run that goes on has its index in the work folder, not in the source that was just opened.
-            count = _make_all(
-                _assignment(job, planned), work, folder, None if stored else opened, options, job.progress
-            )
+            count = _make_all(planned, None if stored else opened)
         except Exception as error:
-            _check_unchanged(job.source, options, description, folder)
+            _check_unchanged(planned)
             _say_how_to_go_on(error, planned)
             raise
-    _check_unchanged(job.source, options, description, folder)
+    _check_unchanged(planned)
     try:
-        return _joined(job, planned, count)
+        return _joined(planned, count)
     except (VideoRestoreError, OSError) as error:
         _say_how_to_go_on(error, planned)
         raise
@@ -159,15 +160,14 @@ def _say_how_to_go_on(error: Exception, planned: Planned) -> None:
 def _check(job: Job, opened: Source) -> None:
     """A codec that does not exist, or a cluster that does not answer, is told before any work."""
     options = job.options
-    shape = OutputShape(
-        info=opened.info, height=opened.height, width=opened.width, n_frames=0, fps=opened.info.fps
-    )
+    shape = OutputShape.of(opened, 0)
     check_memory(least_bytes(opened.height, opened.width), opened.height, opened.width, options)
     encoding_for(job.output, shape, job.sink)
+    read = None if options.dry_run else job.source
     if options.sd is not None:
-        check_sd(options.sd, shape, job.sink, None if options.dry_run else job.source)
+        sd_maps(options.sd, shape, job.sink).check(read)
     if (masks := _mask_name(options)) is not None:
-        check_masks(masks, shape, job.sink, None if options.dry_run else job.source)
+        mask_maps(masks, shape, job.sink).check(read)
     if options.cluster is not None:
         cluster.check_cluster(options.cluster)
 
@@ -204,8 +204,8 @@ def _planned(
     return work, None
 
 
-def _assignment(job: Job, planned: Planned) -> piecework.Assignment:
-    options = job.options
+def _assignment(planned: Planned) -> piecework.Assignment:
+    job, options = planned.job, planned.job.options
     return piecework.Assignment(
         path=job.source,
         output=job.output,
@@ -224,18 +224,19 @@ def _mask_name(options: Common) -> str | None:
     return options.write_mask if isinstance(options, Mending) else None
 
 
-def _joined(job: Job, planned: Planned, count: int) -> Outcome:
+def _joined(planned: Planned, count: int) -> Outcome:
     """Pieces become OUTPUT, with its record, sd and page."""
-    options, work, folder, sink = job.options, planned.work, planned.folder, planned.sink
+    job, work, folder, sink = planned.job, planned.work, planned.folder, planned.sink
+    options = job.options
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
     plain = options.stream is None and options.input_fps is None
     same = plain and unchanged(job.source, job.output, job.sink, work, notes, planned.facts)
     groups = copied_groups(job.source, planned.facts.get("stream", 0), planned.index, sink, notes)
     job.progress("putting the pieces together", 0, 0)
     if options.sd is not None:
-        join_sd([folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, job.sink, open_sink)
+        join_sd([folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, job.sink)
     if (masks := _mask_name(options)) is not None:
-        join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, job.sink, open_sink)
+        join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, job.sink)
     try:
         lost, remarks = join_segments(
             [str(folder.segment(p.index)) for p in work.pieces],
@@ -246,19 +247,15 @@ def _joined(job: Job, planned: Planned, count: int) -> Outcome:
             folder=str(folder.path),
             copied=job.source if same else groups,
             # Its sound, or the file itself, has been read since the last look.
-            before=lambda: _check_unchanged(job.source, options, planned.description, folder),
+            before=lambda: _check_unchanged(planned),
         )
     except OutputExistsError:
         # The result has found another name.
         folder.remove()
         raise
     coded = () if same else name_recoded(job.output, sink, work, notes, groups.copied if groups else ())
-    builder = builder_for(job.verb, work, job.started)
-    for note in notes:
-        builder.add_fact(note["fact"], Fraction(note["time"]), Fraction(note["duration"]))
-    losses = (*work.losses, *lost, *doubts([n["fact"]["index"] for n in notes if n["doubtful"]]))
-    damage = [entry for n in notes for entry in n["damage"]]
-    record = builder.build(findings_of(work, damage), workers=count)
+    losses = (*work.losses, *lost, *doubts(notes))
+    record = record_of_run(job.verb, work, notes, job.started, workers=count)
     record["input"], record["output"] = job.source, job.output
     record["estimate"] = estimate(work, job.output, options, count)
     if remarks or coded:
@@ -276,56 +273,54 @@ def _paged(
     """Write the page that was asked for; what went wrong with it, because the film is there already."""
     if options.report is None:
         return ()
+    from videorestore.report.page import PageBuilder
+
     record["peak_memory_mb"] = round(memory.peak() / 1e6) or record.get("peak_memory_mb")
     try:
-        write_page(options.report, record, notes, previews, overwrite=options.overwrite)
+        builder = PageBuilder()
+        for archive in previews:
+            with np.load(archive) as pictures:
+                for k in sorted(int(name[6:]) for name in pictures.files if name.startswith("after_")):
+                    after, before, sd, *loupe = (pictures.get(f"{name}_{k}") for name in PICTURES)
+                    origin = notes[k]["fact"]["origin"]
+                    builder.add_picture(
+                        k, after=after, before=before, sd=sd, origin=origin, loupe=tuple(loupe)
+                    )
+        builder.write(options.report, record, overwrite=options.overwrite)
     except (VideoRestoreError, OSError, ValueError, ArithmeticError) as error:
         return (f"the page {options.report} was not written: {error}",)
     return ()
 
 
-def _check_unchanged(source: str, options: Common, description: dict[str, Any], folder: WorkFolder) -> None:
+def _check_unchanged(planned: Planned) -> None:
     """Refuse pieces of which some may be of the old content of the input and some of a new one."""
     try:
-        same = input_prints(source, options) == description["inputs"]
+        same = input_prints(planned.job.source, planned.job.options) == planned.description["inputs"]
     except OSError:
         same = False
     if not same:
-        folder.remove()
+        planned.folder.remove()
         raise MediaReadError("the input must stay as it is during a run, it was changed; run again.")
 
 
-def _make_all(
-    assignment: piecework.Assignment,
-    work: Work,
-    folder: WorkFolder,
-    source: Source | None,
-    options: Common,
-    progress: Progress,
-) -> int:
+def _make_all(planned: Planned, source: Source | None) -> int:
     """Make the pieces that are not there yet, or not as they were written. Returns how many processes worked at once."""
     jobs = 1
     for _ in range(TRIES):
-        todo = [p.index for p in work.pieces if not folder.done(p.index)]
+        todo = [p.index for p in planned.work.pieces if not planned.folder.done(p.index)]
         if not todo:
             return jobs
-        jobs = _make_these(todo, assignment, work, folder, source, options, progress)
-    if all(folder.done(p.index) for p in work.pieces):
+        jobs = _make_these(todo, planned, source)
+    if all(planned.folder.done(p.index) for p in planned.work.pieces):
         return jobs
     raise VideoRestoreError(
         f"what is written must read back the same, pieces did not {TRIES} times; check the disk of OUTPUT."
     )
 
 
-def _make_these(
-    todo: list[int],
-    assignment: piecework.Assignment,
-    work: Work,
-    folder: WorkFolder,
-    source: Source | None,
-    options: Common,
-    progress: Progress,
-) -> int:
+def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int:
+    work, folder, options = planned.work, planned.folder, planned.job.options
+    assignment = _assignment(planned)
     counts = work.output_counts()
     jobs = processes(work, options, len(todo))
     hold = not (tight(options) or work.holds_shots)
@@ -344,20 +339,19 @@ def _make_these(
         # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
         longest = sorted(todo, key=lambda k: -counts[k])
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
-    tally = Tally(work.verb, counts, todo, folder, progress)
+    tally = Tally(work.verb, counts, todo, folder, planned.job.progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:
             tally.tell()
     return jobs
 
 
-def _dry(verb: str, work: Work, output: str, options: Common, started: float) -> Outcome:
-    jobs = processes(work, options, len(work.pieces))
-    findings = {
-        **work.findings,
+def _dry(job: Job, work: Work) -> Outcome:
+    jobs = processes(work, job.options, len(work.pieces))
+    record = record_of_run(job.verb, work, (), job.started) | {
         "dry_run": True,
         "n_frames": work.shape.n_frames,
         "pieces": len(work.pieces),
-        "estimate": estimate(work, output, options, jobs),
+        "estimate": estimate(work, job.output, job.options, jobs),
     }
-    return Outcome(record=builder_for(verb, work, started).build(findings), losses=work.losses)
+    return Outcome(record=record, losses=work.losses)

@@ -14,7 +14,7 @@ from typing import Any
 import videorestore
 from videorestore.request.declare import declared, paths
 
-_LIBRARIES = "numpy", "scipy", "numba", "opencv-python-headless", "av", "imageio-ffmpeg", "scikit-learn"
+_LIBRARIES = "numpy", "scipy", "numba", "opencv-python", "av", "imageio-ffmpeg", "scikit-learn"
 """Packages whose versions may change a pixel."""
 
 

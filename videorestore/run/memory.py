@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from videorestore.errors import InputError, MediaWriteError
-from videorestore.make.work import OutputShape
-from videorestore.media.read import IMAGE_SUFFIXES
+from videorestore.media.images import IMAGE_SUFFIXES
 from videorestore.media.sizes import stated_size
 from videorestore.run.identity import files_of
 
@@ -163,13 +162,6 @@ def check_pictures(names: Sequence[str], max_memory: int) -> None:
                     f"memory must suffice for the pictures, those of {file.name} are {width} x {height} and take "
                     f"{PICTURE * width * height / 1e6:.0f} MB of {room / 1e6:.0f} MB; allow more with --max-memory, or make them smaller."
                 )
-
-
-def raw_bytes(shape: OutputShape) -> int:
-    """Bytes of the output without compression."""
-    form = shape.info.format
-    samples = sum(h * w for h, w in form.plane_shapes(shape.height, shape.width))
-    return samples * form.dtype.itemsize * shape.n_frames
 
 
 def check_disk(folder: Path, need: int) -> None:

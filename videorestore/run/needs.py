@@ -9,6 +9,7 @@ from videorestore.make.cost import STARTING
 from videorestore.make.work import Work
 from videorestore.media.encode import SinkOptions
 from videorestore.media.outputs import kind_of
+from videorestore.media.pixels import packed_size
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import Source
 from videorestore.plan.scan import expected_frames
@@ -88,7 +89,8 @@ def disk_need(work: Work, output: str, options: Common, jobs: int) -> int:
         else encoding_for(output, shape, SinkOptions(codec=options.codec)).packs
     )
     maps = shape.n_frames * shape.height * shape.width * shape.info.format.colours * 4 if options.sd else 0
-    return 2 * (memory.raw_bytes(shape) // packs + maps) + jobs * work.piece_disk
+    raw = packed_size(shape.info.format, shape.height, shape.width) * shape.n_frames
+    return 2 * (raw // packs + maps) + jobs * work.piece_disk
 
 
 def check_memory(need: int, height: int, width: int, options: Common) -> None:

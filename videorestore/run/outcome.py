@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from videorestore import __version__
 from videorestore.clip import Clip, FloatArray
 from videorestore.make.work import Work
 from videorestore.media import SinkOptions, open_source
 from videorestore.media.source import Source
-from videorestore.report.record import RecordBuilder
+from videorestore.report.record import record_of
 from videorestore.request import Common
+from videorestore.request.notation import frames_in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,19 +40,6 @@ def opened_source(source: Any, options: Common) -> Source:
     return open_source(source, stream=options.stream, fps=options.input_fps)
 
 
-def builder_for(verb: str, work: Work, started: float) -> RecordBuilder:
-    shape = work.shape
-    return RecordBuilder(
-        version=__version__,
-        verb=verb,
-        width=shape.width,
-        height=shape.height,
-        fps=shape.fps,
-        vfr=shape.info.vfr,
-        started=started,
-    )
-
-
 def sink_options_of(options: Common) -> SinkOptions:
     return SinkOptions(
         codec=options.codec,
@@ -61,15 +50,31 @@ def sink_options_of(options: Common) -> SinkOptions:
     )
 
 
-def findings_of(work: Work, damage: list[dict[str, Any]]) -> dict[str, Any]:
-    findings = dict(work.findings)
+def record_of_run(
+    verb: str, work: Work, notes: Sequence[dict[str, Any]], started: float, *, workers: int = 1
+) -> dict[str, Any]:
+    """The record of a run from the notes of its frames; see `piecework.note_of`."""
+    shape = work.shape
+    spans = [(at := Fraction(note["time"]), at + Fraction(note["duration"])) for note in notes]
+    facts: dict[str, Any] = {"width": shape.width, "height": shape.height, "fps": shape.fps}
+    if shape.info.vfr:
+        facts["vfr"] = True
+    if spans:
+        facts["duration_s"] = float(max(b for _, b in spans) - min(a for a, _ in spans))
+    facts |= work.findings
+    damage = [entry for note in notes for entry in note["damage"]]
     if damage:
-        findings["damage"] = damage
-    return findings
+        facts["damage"] = damage
+    if notes:
+        facts["frames"] = [note["fact"] for note in notes]
+    return record_of(verb, started, facts, workers=workers)
 
 
-def doubts(indices: list[int]) -> tuple[str, ...]:
-    if not indices:
+def doubts(notes: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """What is said of frames that are guesses."""
+    numbers = [note["fact"]["index"] for note in notes if note["doubtful"]]
+    if not numbers:
         return ()
-    shown = ", ".join(map(str, indices[:12])) + (", ..." if len(indices) > 12 else "")
-    return (f"{len(indices)} frames of the output are guesses that little supports: {shown}",)
+    return (
+        f"{len(numbers)} frames of the output are guesses that little supports: {frames_in_words(numbers)}",
+    )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from videorestore.request.declare import declared, paths
 from videorestore.run import memory, piecework, workers
 from videorestore.run.film import Job, Plan, run_on_file
 from videorestore.run.needs import share, tight
-from videorestore.run.outcome import Outcome, builder_for, doubts, findings_of, opened_source, sink_options_of
+from videorestore.run.outcome import Outcome, doubts, opened_source, record_of_run
 
 __all__ = ["Outcome", "perform"]
 
@@ -39,10 +38,6 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
         None gives the result back in memory.
     options : dataclass of `videorestore.request.options`
     progress : callable
-
-    Returns
-    -------
-    Outcome
     """
     started = time.monotonic()
     if isinstance(source, str):
@@ -69,20 +64,16 @@ def perform(verb: str, source: Any, output: str | None, options: Any, progress: 
                 _check_files(options)
                 outcome = _in_memory(verb, plan, source, options, progress, started)
             else:
-                job = partial(
-                    Job,
+                job = Job(
                     verb=verb,
                     plan=plan,
+                    source=source if isinstance(source, str) else "",
                     output=output,
                     options=options,
                     progress=progress,
                     started=started,
                 )
-                outcome = (
-                    run_on_file(job(source=source))
-                    if isinstance(source, str)
-                    else _array_to_file(job, source, output, options)
-                )
+                outcome = run_on_file(job) if job.source else _array_to_file(job, source)
         # What stands on a page stands everywhere.
         if watch.peak and not (output and getattr(options, "report", None)):
             outcome.record["peak_memory_mb"] = round(watch.peak / 1e6)
@@ -103,45 +94,32 @@ def _in_memory(
 ) -> Outcome:
     with opened_source(source, options) as opened:
         work = plan(opened, options, share(options), progress)
-        builder = builder_for(verb, work, started)
         pictures: list[Samples] = []
         sds: list[FloatArray] = []
-        times: list[Fraction] = []
-        durations: list[Fraction] = []
-        doubtful: list[int] = []
-        damage: list[dict[str, Any]] = []
+        notes: list[dict[str, Any]] = []
         for piece in work.pieces:
-            for made in work.make(opened, piece, progress):
-                note = piecework.note_of(made, len(pictures))
-                builder.add_fact(note["fact"], made.frame.time, made.frame.duration)
-                damage += note["damage"]
-                if made.doubtful:
-                    doubtful.append(len(pictures))
+            for made in work.make(opened, piece):
+                notes.append(piecework.note_of(made, len(pictures)))
                 pictures.append(colour.to_rgb(made.frame))
                 sds.append(piecework.sd_picture(made))
-                times.append(made.frame.time)
-                durations.append(made.frame.duration)
                 progress(verb, len(pictures), work.shape.n_frames)
-        clip = Clip(
-            frames=np.stack(pictures), times=tuple(times), durations=tuple(durations), info=work.shape.info
-        )
-    record = builder.build(findings_of(work, damage))
-    return Outcome(record=record, losses=(*work.losses, *doubts(doubtful)), clip=clip, sd=np.stack(sds))
+        times, durations = (tuple(Fraction(n[key]) for n in notes) for key in ("time", "duration"))
+        clip = Clip(frames=np.stack(pictures), times=times, durations=durations, info=work.shape.info)
+    record = record_of_run(verb, work, notes, started)
+    return Outcome(record=record, losses=(*work.losses, *doubts(notes)), clip=clip, sd=np.stack(sds))
 
 
-def _array_to_file(job: Callable[..., Job], source: Any, output: str, options: Common) -> Outcome:
+def _array_to_file(job: Job, source: Any) -> Outcome:
     """An array or a clip in memory: it is written down first, so that there is one way of doing things."""
-    check_output(output, sink_options_of(options), None)
-    with tempfile.TemporaryDirectory(dir=Path(output).absolute().parent, prefix=".videorestore-") as folder:
-        path = (
-            str(Path(folder) / "input.npy")
-            if isinstance(source, np.ndarray)
-            else str(Path(folder) / "input.mkv")
-        )
+    check_output(job.output, job.sink, None)
+    beside = Path(job.output).absolute().parent
+    with tempfile.TemporaryDirectory(dir=beside, prefix=".videorestore-") as folder:
         if isinstance(source, np.ndarray):
+            path = f"{folder}/input.npy"
             np.save(path, source)
         else:
+            path = f"{folder}/input.mkv"
             write(source, path, SinkOptions(codec="ffv1"))
-        outcome = run_on_file(job(source=path))
+        outcome = run_on_file(replace(job, source=path))
     outcome.record.pop("input", None)
     return outcome

@@ -17,17 +17,19 @@ import numpy as np
 from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.errors import EncoderLostError
-from videorestore.make.work import Made, Progress, Work, silent
+from videorestore.make.work import Made, Work, once
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
-from videorestore.report.record import frame_fact
+from videorestore.report.pictures import SIDE, eight_bit, shrink
 from videorestore.run.store import TRIES, WorkFolder, no_room
 
-PREVIEW_SIDE = 960
 PREVIEWS = 48
 PREVIEWS_FRESH = 6
-"""Frames kept for the page: their longest side, how many of the clip, and how many more of a piece."""
+"""Frames kept for the page: how many of the clip, and how many more of a piece."""
 
+
+PICTURES = "after", "before", "sd", "loupe_before", "loupe_after", "corner"
+"""What may be kept of each, under its name and the number of the frame."""
 
 LOUPE = 160
 """Side of the part of each of these that is kept in true pixels."""
@@ -61,7 +63,7 @@ class Assignment:
 def note_of(made: Made, index: int) -> dict[str, Any]:
     """What is kept of a frame when its pixels have gone: its entry in the record, and its exact time."""
     return {
-        "fact": frame_fact(made) | {"index": index},
+        "fact": frame_fact(made, index),
         "time": str(made.frame.time),
         "duration": str(made.frame.duration),
         "doubtful": bool(made.doubtful),
@@ -70,6 +72,30 @@ def note_of(made: Made, index: int) -> dict[str, Any]:
             for kind, box, sure in made.damage
         ],
     }
+
+
+def frame_fact(made: Made, index: int) -> dict[str, Any]:
+    """The entry of one frame in the record's ``frames``: small, plain, without pixels.
+
+    ``sd`` is the root mean square of the sd map, so that it can be held against a root mean square error.
+    """
+    fact: dict[str, Any] = {"index": index, "time_s": round(float(made.frame.time), 6), "origin": made.origin}
+    if made.source is not None:
+        fact["source"] = int(made.source)
+    if made.x is not None and np.isfinite(made.x):
+        fact["x"] = round(float(made.x), 6)
+    sd = (
+        None
+        if made.sd_map is None
+        else float(np.sqrt(np.mean(np.square(once(made.sd_map)), dtype=np.float64)))
+    )
+    if sd is not None and np.isfinite(sd):
+        fact["sd"] = round(sd, 3)
+    if made.deflickered:
+        fact["deflickered"] = True
+    if made.notes:
+        fact["notes"] = list(made.notes)
+    return fact
 
 
 def sd_picture(made: Made) -> FloatArray:
@@ -141,27 +167,14 @@ class _Collector:
             if made.mask is not None:
                 self.masks[str(made.source)] = np.packbits(made.mask, axis=-1)
             if self.want_previews and self._shown(index, made):
-                whole = eight_bit(made.frame)
+                whole = eight_bit(colour.to_rgb(made.frame))
                 corner = corner_of(made)
-                self.previews[f"after_{index}"] = small(whole)
+                self.previews[f"after_{index}"] = shrink(whole, SIDE)
                 self.previews[f"loupe_after_{index}"] = crop(whole, corner)
                 self.previews[f"corner_{index}"] = np.array(corner)
                 if made.sd_map is not None:
-                    self.previews[f"sd_{index}"] = small(made.sd_map.mean(axis=-1, dtype=np.float32))
+                    self.previews[f"sd_{index}"] = shrink(made.sd_map.mean(axis=-1, dtype=np.float32), SIDE)
             yield made.frame
-
-
-def small(image: Samples) -> Samples:
-    """The image with its longest side at most PREVIEW_SIDE."""
-    import cv2
-
-    h, w = image.shape[:2]
-    scale = PREVIEW_SIDE / max(h, w)
-    if scale >= 1:
-        return image
-    return np.asarray(
-        cv2.resize(image, (max(1, round(w * scale)), max(1, round(h * scale))), interpolation=cv2.INTER_AREA)
-    )
 
 
 def corner_of(made: Made) -> tuple[int, int]:
@@ -185,23 +198,11 @@ def crop(picture: Samples, corner: tuple[int, int]) -> Samples:
     return np.ascontiguousarray(picture[y : y + LOUPE, x : x + LOUPE])
 
 
-def eight_bit(frame: Frame) -> Samples:
-    """8-bit RGB of a frame."""
-    rgb = colour.to_rgb(frame)
-    if rgb.dtype == np.uint16:
-        rgb = (rgb >> 8).astype(np.uint8)
-    elif rgb.dtype != np.uint8:
-        rgb = (np.clip(np.nan_to_num(rgb), 0, 1) * 255 + 0.5).astype(np.uint8)
-    if rgb.shape[-1] in (1, 2):
-        rgb = np.repeat(rgb[..., :1], 3, axis=-1)
-    return np.ascontiguousarray(rgb[..., :3])
-
-
-def make_piece(assignment: Assignment, number: int, progress: Progress = silent) -> int:
+def make_piece(assignment: Assignment, number: int) -> int:
     """Make one piece and store it whole. Returns the number of its frames."""
     work, index = _planned(assignment.output, WorkFolder(assignment.output).stamp())
     with open_source(assignment.path, stream=assignment.stream, fps=assignment.fps, index=index) as source:
-        return store_piece(assignment, work, source, number, progress)
+        return store_piece(assignment, work, source, number)
 
 
 @lru_cache(maxsize=1)
@@ -210,19 +211,15 @@ def _planned(output: str, stamp: int) -> tuple[Work, FrameIndex]:
     return WorkFolder(output).load_plan()
 
 
-def store_piece(
-    assignment: Assignment, work: Work, source: Source, number: int, progress: Progress = silent
-) -> int:
+def store_piece(assignment: Assignment, work: Work, source: Source, number: int) -> int:
     """Make one piece from an open source; anew where its encoder was lost, up to TRIES times."""
     for _ in range(1, TRIES):
         with contextlib.suppress(EncoderLostError):
-            return _store_piece(assignment, work, source, number, progress)
-    return _store_piece(assignment, work, source, number, progress)
+            return _store_piece(assignment, work, source, number)
+    return _store_piece(assignment, work, source, number)
 
 
-def _store_piece(
-    assignment: Assignment, work: Work, source: Source, number: int, progress: Progress = silent
-) -> int:
+def _store_piece(assignment: Assignment, work: Work, source: Source, number: int) -> int:
     piece = work.pieces[number]
     folder = WorkFolder(assignment.output)
     counts = work.output_counts()
@@ -234,7 +231,7 @@ def _store_piece(
         want_previews=assignment.previews,
         sds=sds,
     )
-    frames = collector.through(work.make(source, piece, progress))
+    frames = collector.through(work.make(source, piece))
     path = str(folder.segment(piece.index))
     with pulse.listening(folder.pulse(piece.index)):
         own = assignment.sink.own
@@ -244,10 +241,10 @@ def _store_piece(
     if sds is not None:
         sds.finish()
     if assignment.masks:
-        folder.save_masks(piece.index, collector.masks)
+        folder.save_arrays(folder.masks_path(piece.index), collector.masks)
     if assignment.previews:
         _add_befores(collector, source)
-        folder.save_previews(piece.index, collector.previews)
+        folder.save_arrays(folder.previews_path(piece.index), collector.previews)
     folder.save_facts(piece.index, collector.facts)
     return len(collector.facts)
 
@@ -259,7 +256,7 @@ def _add_befores(collector: _Collector, source: Source) -> None:
         if fact["index"] in shown and "source" in fact:
             frame = next(iter(source.frames(fact["source"], fact["source"] + 1)), None)
             if frame is not None:
-                index, whole = fact["index"], eight_bit(frame)
+                index, whole = fact["index"], eight_bit(colour.to_rgb(frame))
                 x, y = (int(v) for v in collector.previews[f"corner_{index}"])
-                collector.previews[f"before_{index}"] = small(whole)
+                collector.previews[f"before_{index}"] = shrink(whole, SIDE)
                 collector.previews[f"loupe_before_{index}"] = crop(whole, (x, y))

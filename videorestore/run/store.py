@@ -264,15 +264,8 @@ class WorkFolder:
         """What a piece says of its frames."""
         return self._facts(index)["frames"]  # type: ignore[no-any-return]
 
-    def save_previews(self, index: int, previews: dict[str, np.ndarray]) -> None:
-        """Keep the small pictures of a piece."""
-        self._save_arrays(self.previews_path(index), previews)
-
-    def save_masks(self, index: int, masks: dict[str, np.ndarray]) -> None:
-        """Keep the packed masks of a piece by the numbers of their source frames."""
-        self._save_arrays(self.masks_path(index), masks)
-
-    def _save_arrays(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+    def save_arrays(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+        """Keep the small pictures of a piece, or its packed masks by the numbers of their source frames."""
         part = path.with_suffix(".part.npz")
         try:
             np.savez(part, **arrays)  # type: ignore[arg-type]

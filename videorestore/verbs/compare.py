@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore import __version__, colour
+from videorestore import colour
 from videorestore.clip import Frame
 from videorestore.detect.combs import narrow_directions, narrow_luma
 from videorestore.detect.fields import judge_shot
@@ -21,7 +21,8 @@ from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
 from videorestore.report import score
 from videorestore.report.page import PageBuilder
-from videorestore.report.record import peak_memory_mb, plain
+from videorestore.report.pictures import eight_bit
+from videorestore.report.record import record_of
 from videorestore.request.verbs_looking import CompareOptions
 
 LOOKED_AT = 48
@@ -68,8 +69,6 @@ def report(
         frames = list(_score(a, b, index_a, pairing, page, progress))
         notes = _notes(a, b) if any(fact["mse"] > 0 for fact in frames) else []
         record: dict[str, Any] = {
-            "version": __version__,
-            "verb": "compare",
             "input": _name(first),
             "other": _name(second),
             "width": a.width,
@@ -88,10 +87,8 @@ def report(
         "only_a": list(pairing.only_a) or None,
         "only_b": list(pairing.only_b) or None,
         "frames": frames,
-        "elapsed_s": round(time.monotonic() - started, 2),
-        "peak_memory_mb": peak_memory_mb(),
     }
-    record = {key: plain(value) for key, value in record.items() if value is not None}
+    record = record_of("compare", started, record)
     if page is not None and options.report:
         page.write(options.report, record, overwrite=options.overwrite)
     return record, losses
@@ -120,7 +117,7 @@ def _score(
             "ssim": round(score.ssim(_luma(picture), _luma(other)), 6),
         }
         if page is not None and page.wants(done):
-            page.add_picture(done, before=_shown(picture), after=_shown(other))
+            page.add_picture(done, before=eight_bit(picture), after=eight_bit(other))
         yield fact
         progress("compare", done + 1, total)
 
@@ -147,11 +144,6 @@ def _wanted(source: Source, numbers: set[int]) -> Iterator[Frame]:
 
 def _luma(picture: NDArray[Any]) -> NDArray[np.float32]:
     return score.luma(score.on_255(picture))
-
-
-def _shown(picture: NDArray[Any]) -> NDArray[np.uint8]:
-    rounded = np.rint(np.clip(score.on_255(picture), 0, 255)).astype(np.uint8)
-    return np.repeat(rounded, 3, axis=-1) if rounded.shape[-1] == 1 else rounded
 
 
 def _from_start(times: tuple[Fraction, ...]) -> list[Fraction]:

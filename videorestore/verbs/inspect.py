@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from videorestore import __version__, colour
+from videorestore import colour
 from videorestore.clip import Frame
-from videorestore.errors import MediaReadError
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
@@ -19,9 +16,8 @@ from videorestore.plan.findings import find
 from videorestore.plan.scan import index_for, resolve_span
 from videorestore.report import crops
 from videorestore.report.page import PageBuilder
-from videorestore.report.pictures import Picture
-from videorestore.report.record import absent, peak_memory_mb, plain
-from videorestore.report.score import on_255
+from videorestore.report.pictures import eight_bit
+from videorestore.report.record import plain, record_of
 from videorestore.report.words import findings
 from videorestore.request.verbs_looking import InspectOptions
 
@@ -34,12 +30,6 @@ def report(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Inspect a clip.
 
-    Parameters
-    ----------
-    source : path, Clip or array
-    options : InspectOptions
-    progress : callable
-
     Returns
     -------
     record : dict
@@ -51,22 +41,14 @@ def report(
     with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
         progress("counting frames", 0, 0)
         index = index_for(opened, options.span)
-        if not len(index):
-            raise MediaReadError("the input must hold at least one frame, found none; check the file.")
         start, stop = resolve_span(options.span, index)
-        record = {
-            "version": __version__,
-            "verb": "inspect",
-            "input": source if isinstance(source, str) else None,
-            **facts(opened, index, start, stop),
-        }
+        name = source if isinstance(source, str) else None
+        record: dict[str, Any] = {"input": name, **facts(opened, index, start, stop)}
         for key, value in find(opened, options.span, progress).items():
             # Frames that the decoder complained of and those that look broken are one list.
             record[key] = sorted({*record.get(key, []), *value}) if key == "corrupt" else value
         record["summary"] = findings(plain(record))
-        record["elapsed_s"] = round(time.monotonic() - started, 2)
-        record["peak_memory_mb"] = peak_memory_mb()
-        record = {key: plain(value) for key, value in record.items() if not absent(value)}
+        record = record_of("inspect", started, record)
         if options.report:
             _page(opened, record, start, stop, progress).write(
                 options.report, record, overwrite=options.overwrite
@@ -145,7 +127,7 @@ def _page(source: Source, record: dict[str, Any], start: int, stop: int, progres
     builder = PageBuilder()
     cut: dict[int, crops.Crop] = {}
     for done, frame in enumerate(_pick(source, every)):
-        picture = shown(frame)
+        picture = eight_bit(colour.to_rgb(frame))
         for place, entry in enumerate(closer):
             if int(entry["frame"]) == frame.index:
                 cut[place] = crops.Crop.of(entry, picture)
@@ -171,12 +153,3 @@ def _pick(source: Source, numbers: list[int]) -> Iterator[Frame]:
     else:
         for number in numbers:
             yield from source.frames(number, number + 1)
-
-
-def shown(frame: Frame) -> Picture:
-    """A frame as 8-bit RGB, missing pixels black."""
-    picture = np.nan_to_num(on_255(colour.to_rgb(frame)))
-    rounded = np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
-    if rounded.shape[-1] in (2, 4):
-        rounded = rounded[..., :-1]
-    return np.repeat(rounded, 3, axis=-1) if rounded.shape[-1] == 1 else rounded

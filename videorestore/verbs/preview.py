@@ -12,7 +12,6 @@ from typing import Any
 import cv2
 import numpy as np
 
-from videorestore import __version__
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.make.engines import MotionEngine
@@ -21,6 +20,7 @@ from videorestore.media import open_source
 from videorestore.media.source import Source
 from videorestore.plan.scan import Scan, expected_frames, read_pixels, scan
 from videorestore.report.preview import Shown, write_preview
+from videorestore.report.record import record_of
 from videorestore.request import Span
 from videorestore.request.verbs_looking import PreviewOptions
 from videorestore.spatial.noise import Noise
@@ -78,17 +78,14 @@ def report(
     progress("preview", total, total)
     name = os.path.basename(source) if isinstance(source, str) else "clip"
     write_preview(output, name, size, shown, overwrite=options.overwrite)
-    record = {
-        "version": __version__,
-        "verb": "preview",
+    facts = {
         "output": output,
         "width": size[0],
         "height": size[1],
         "places": [{"frame": s.frame, "time_s": s.time_s, "noise_sd": s.noise_sd} for s in shown],
         "settings": [{"quality": quality, "strength": strength} for quality, strength in settings],
-        "elapsed_s": round(time.monotonic() - started, 2),
     }
-    return record, ()
+    return record_of("preview", started, facts), ()
 
 
 def _spans(source: Source, options: PreviewOptions) -> Iterator[Span]:

@@ -14,6 +14,7 @@ from videorestore.clip import Frame
 from videorestore.errors import InputError
 from videorestore.make.work import Made, Piece, Progress, Work, silent
 from videorestore.media.outputs import OutputShape
+from videorestore.media.pixels import packed_size
 from videorestore.media.source import Source
 from videorestore.order.reorder import reorder
 from videorestore.plan.layout import copying_layout
@@ -39,7 +40,7 @@ class Reordering(Work):
     times: tuple[Fraction, ...]
     durations: tuple[Fraction, ...]
 
-    def make(self, source: Source, piece: Piece, progress: Progress = silent) -> Iterator[Made]:
+    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """Frames ``start`` to ``stop`` of the output, by one pass through the source."""
         wanted = set(self.order[piece.start : piece.stop])
         held: dict[int, Frame] = {}
@@ -77,9 +78,8 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     refused = [int(i) + start for i in found.refused]
     times, durations = index.times[start : start + len(order)], index.durations[start : start + len(order)]
     times = tuple(t - times[0] for t in times) if start else times
-    form = source.info.format
-    samples = sum(h * w for h, w in form.plane_shapes(source.height, source.width))
-    layout = copying_layout(samples * form.dtype.itemsize, source.height * source.width, budget=budget)
+    held = packed_size(source.info.format, source.height, source.width)
+    layout = copying_layout(held, source.height * source.width, budget=budget)
     edges = list(range(0, len(order), layout.core)) + [len(order)]
     pieces = tuple(
         Piece(index=k, start=a, stop=b, read_start=start, read_stop=stop)
@@ -102,13 +102,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     return Reordering(
         verb="reorder",
         pieces=pieces,
-        shape=OutputShape(
-            info=source.info,
-            height=source.height,
-            width=source.width,
-            n_frames=len(order),
-            fps=source.info.fps,
-        ),
+        shape=OutputShape.of(source, len(order)),
         order=order,
         x=tuple(float(v) for v in found.x),
         times=times,

@@ -16,7 +16,7 @@ from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
-from videorestore.plan.choose import Job, choose
+from videorestore.plan.choose import Purpose, choose
 from videorestore.plan.dirt import SearchedMasks, dirt
 from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
@@ -36,7 +36,8 @@ from videorestore.plan.review import AcceptedMasks, Decisions, SparedMasks
 from videorestore.plan.review import load as load_decisions
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
-from videorestore.report.words import counted, frames_in_words
+from videorestore.report.words import counted
+from videorestore.request.notation import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
 
@@ -69,7 +70,7 @@ def plan(
     masks = pixels_to_mend(source, found, options, accepted, rejected, notes, progress)
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
-    job: Job = "denoise" if noisy else "interpolate"
+    job: Purpose = "denoise" if noisy else "interpolate"
     choice = choose(source, found, options, job, found.noises, progress, avoid=missing, between=faster)
     inserted: list[dict[str, Any]] = []
     losses: tuple[str, ...] = ()
