@@ -40,7 +40,9 @@ def test_spline_equals_scipy():
         np.testing.assert_allclose(out[:3], expected, atol=0.02)
 
 
-def looked(first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None, size=1, passing=False):
+def looked(
+    first, second, paths, share=0.25, flow=None, back=None, sure=0.0, still=None, size=1, passing=False
+):
     shape = first.shape
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     back = -there if back is None else back

@@ -179,7 +179,9 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
     rng = np.random.default_rng(0)
     shape = (240, 352, 3)
     maps = [rng.uniform(0, 9, shape[:2]).astype(np.float32) for _ in range(3)]
-    evidence = Evidence(gap=maps[0], doubt=maps[1], unrest=maps[2], copied=maps[0].astype(np.uint8), flicker=1.0)
+    evidence = Evidence(
+        gap=maps[0], doubt=maps[1], unrest=maps[2], copied=maps[0].astype(np.uint8), flicker=1.0
+    )
     pixels = rng.uniform(0, 255, shape).astype(np.float32)
     room = np.empty(pixels.size + 16, np.float32)
     results = []

@@ -146,7 +146,9 @@ def _in_lanes(typing: Any, grid: Any, row: Any, column: Any, across: Any, down: 
                 pointer = builder.bitcast(builder.gep(array.data, [place]), lanes.as_pointer())
                 line = added(line, builder.load(pointer, align=4), a[i])
             total = added(total, line, d[j])
-        return context.make_tuple(builder, four, [builder.extract_element(total, number(k)) for k in range(4)])
+        return context.make_tuple(
+            builder, four, [builder.extract_element(total, number(k)) for k in range(4)]
+        )
 
     return four(grid, numba.types.uintp, numba.types.uintp, four, four), make
 
