@@ -96,7 +96,8 @@ def outside(x: np.float32, y: np.float32, width: int, height: int) -> np.float32
 def same_way(ways: Floats, one: int, other: int) -> bool:
     """Whether two of some paths ``(n, 4)`` are one. (To cut them out first costs more than to compare them.)"""
     apart = max(abs(ways[one, 0] - ways[other, 0]), abs(ways[one, 1] - ways[other, 1]))
-    return max(apart, abs(ways[one, 2] - ways[other, 2]), abs(ways[one, 3] - ways[other, 3])) < _SAME
+    apart = max(apart, abs(ways[one, 2] - ways[other, 2]), abs(ways[one, 3] - ways[other, 3]))
+    return bool(apart < _SAME)
 
 
 @kernel
@@ -287,10 +288,10 @@ def fuse(
             usual[column, 0], usual[column, 1] = np.float32(size) * doubt / total, unrest / total
         for x in range(width):
             left, right, across = around(x, scale, columns)
-            column = right if across >= np.float32(0.5) else left
+            near = right if across >= np.float32(0.5) else left
             if single[y, x] != 0:
                 evidence[0, y, x] = gaps[y, x, 0]
-                evidence[1, y, x], evidence[2, y, x] = usual[column, 0], usual[column, 1]
+                evidence[1, y, x], evidence[2, y, x] = usual[near, 0], usual[near, 1]
                 for c in range(channels):
                     mean[y, x, c] = blends[0, y, x, c]
                 continue
@@ -303,8 +304,8 @@ def fuse(
             for m in range(candidates):
                 weights[m] *= one / total
                 gap += weights[m] * gaps[y, x, m]
-                doubt += weights[m] * paths[m, row, column, 4]
-                unrest += weights[m] * paths[m, row, column, 5]
+                doubt += weights[m] * paths[m, row, near, 4]
+                unrest += weights[m] * paths[m, row, near, 5]
             evidence[0, y, x] = gap
             evidence[1, y, x] = doubt * np.float32(size)
             evidence[2, y, x] = unrest
