@@ -77,9 +77,8 @@ def _spread(plane: FloatArray, size: int, factor: int, axis: int, *, smooth: boo
     if factor == 1:
         return plane
     if not smooth:
-        return (
-            np.repeat(plane, factor, axis)[:size] if axis == 0 else np.repeat(plane, factor, axis)[:, :size]
-        )
+        wide = np.repeat(plane, factor, axis)
+        return wide[:size] if axis == 0 else wide[:, :size]
     padded = np.pad(plane, ((1, 1), (0, 0)) if axis == 0 else ((0, 0), (1, 1)), mode="edge")
     slope = padded[2:] - padded[:-2] if axis == 0 else padded[:, 2:] - padded[:, :-2]
     slope *= np.float32(0.5)

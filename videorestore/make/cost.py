@@ -22,7 +22,7 @@ MENDING, MENDING_SPOTS = 7.0, 3.5
 """Two passes over the boxes around holes, and the motion of whole frames: where holes are all over the picture, and where they
 are spots."""
 
-INTERPOLATING = 0.9
+INTERPOLATING = 0.6
 ENCODING = 0.2
 DELIVERING = 0.1
 """What a frame takes on its way to the encoder, which works beside; for progress only."""

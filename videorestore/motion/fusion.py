@@ -16,10 +16,8 @@ _SAME = np.float32(0.25)  # paths closer than this, in pixels, are one path
 TEMPERATURE = np.float32(4.0)  # levels of disagreement that divide the weight of a path by e
 _LEAST = np.float32(0.02)  # of `_BASE`, that is left to a frame in which something else covers the pixel
 _BASE = np.float32(1.0)  # weight of a frame in which the pixel seems hidden; 2 where it is seen
-_PASSES, _HEAVY = (
-    np.float32(1.5),
-    np.float32(2.0),
-)  # pixels of motion, and support, of what passes over what stands still
+_PASSES = np.float32(1.5)  # pixels of motion of what passes over a pixel that stands still
+_HEAVY = np.float32(2.0)  # its support
 
 
 def spline_coefficients(frame: Floats) -> Floats:
