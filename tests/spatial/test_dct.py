@@ -8,10 +8,9 @@ from scipy.fft import dct
 
 from tests.reference.dct import shrink_plane
 from videorestore.compiled import set_thread_count, thread_count
-from videorestore.errors import InputError
 from videorestore.spatial._kernels_dct import backward, forward
-from videorestore.spatial.dct import from_planes, shrink, shrink_in_planes, to_planes, variance_to_planes
-from videorestore.spatial.planes import LUMA_CHROMA
+from videorestore.spatial.dct import shrink, shrink_in_planes
+from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes, variance_to_planes
 
 
 def scene(h: int, w: int) -> np.ndarray:
@@ -85,7 +84,7 @@ def test_no_noise_changes_nothing() -> None:
 
 def test_only_noisy_places_are_smoothed() -> None:
     image = np.random.default_rng(4).uniform(0, 255, (24, 48, 1)).astype(np.float32)
-    sd = np.zeros((24, 48), np.float32)
+    sd = np.zeros((24, 48, 1), np.float32)
     sd[:, 32:] = 200
     mean, _ = shrink(image, sd)
     np.testing.assert_allclose(mean[:, :24], image[:, :24], atol=2e-2)
@@ -93,9 +92,9 @@ def test_only_noisy_places_are_smoothed() -> None:
 
 
 def test_shapes_inputs_and_threads() -> None:
-    image = scene(20, 24)[..., 0]
+    image = scene(20, 24)
     before = image.copy()
-    mean, sd = shrink(image, np.full((20, 24), 5.0))
+    mean, sd = shrink(image, np.full((20, 24, 1), 5.0))
     assert mean.shape == sd.shape == image.shape
     np.testing.assert_array_equal(image, before)
     threads = thread_count()
@@ -106,15 +105,6 @@ def test_shapes_inputs_and_threads() -> None:
         set_thread_count(threads)
     np.testing.assert_array_equal(alone, shrink(image, 5.0)[0])
     assert shrink(np.ones((1, 1, 3)), 1.0)[0].shape == (1, 1, 3)
-
-
-def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(InputError, match=r"sd must be a number or have shape \(4, 5\)"):
-        shrink(np.zeros((4, 5, 3)), np.zeros((5, 4)))
-    with pytest.raises(InputError, match="step must be"):
-        shrink(np.zeros((4, 5, 3)), 1.0, step=3)
-    with pytest.raises(InputError, match="image must have shape"):
-        shrink(np.zeros((2, 4, 5, 3)), 1.0)
 
 
 def test_planes_go_there_and_back_and_white_stays_white() -> None:

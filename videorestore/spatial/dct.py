@@ -7,33 +7,17 @@ noise; their squares are the prior variances of a second pass, the empirical Wie
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.errors import InputError
 from videorestore.spatial._kernels_dct import shrink_planes
-from videorestore.spatial.planes import (
-    OPPONENT,
-    from_planes,
-    to_planes,
-    variance_from_planes,
-    variance_to_planes,
-)
+from videorestore.spatial.planes import from_planes, to_planes, variance_from_planes, variance_to_planes
 from videorestore.spatial.subsampled import gather, scatter
-
-__all__ = [
-    "THRESHOLD",
-    "from_planes",
-    "shrink",
-    "shrink_in_planes",
-    "to_planes",
-    "variance_from_planes",
-    "variance_to_planes",
-]
 
 THRESHOLD = 2.7
 """Coefficients below this many standard deviations of the noise are dropped by the first pass."""
 
+WINDOW: FloatArray = np.kaiser(8, 2.0).astype(np.float32)
+"""Of the eight samples of a block, along one axis."""
 
 WHITE: FloatArray = np.ones(64, np.float32)
 """Shape of noise that has the same variance at all frequencies."""
@@ -80,94 +64,43 @@ def with_low_band(fine: FloatArray, noisy: FloatArray, variance: FloatArray, sha
     return np.asarray(fine + scatter(low - own)[:, :h, :w])
 
 
-def kaiser(beta: float) -> NDArray[np.float32]:
-    """Window of the eight samples of a block, along one axis."""
-    return np.kaiser(8, beta).astype(np.float32)
-
-
 def shrink_in_planes(
     planes: FloatArray,
     variance: FloatArray,
     *,
-    pilot: FloatArray | None = None,
     step: int = 4,
-    threshold: float = THRESHOLD,
-    beta: float = 2.0,
     shape: FloatArray = WHITE,
     first_step: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Like :func:`shrink`, on planes ``(c, h, w)`` with variances; nothing is checked.
+    """Like :func:`shrink`, on planes ``(c, h, w)`` with variances.
 
-    ``shape`` (64,) multiplies the variance of each frequency, row by row; ``first_step`` is that of the first pass,
+    ``step`` is the distance of the blocks: 4 is quick, 2 a little better at four times the cost. ``shape`` (64,) multiplies the variance of each frequency, row by row; ``first_step`` is that of the first pass,
     the second's unless given. Returns the planes and their posterior variances.
     """
-    window, shape = kaiser(beta), np.array(shape, np.float32)
-    out = np.empty_like(planes)
-    spread = np.empty_like(planes)
-    if pilot is None:
-        pilot = np.empty_like(planes)
-        shrink_planes(
-            planes, planes, variance, shape, window, first_step or step, threshold, False, pilot, spread
-        )
-    shrink_planes(planes, pilot, variance, shape, window, step, threshold, True, out, spread)
+    shape = np.array(shape, np.float32)
+    pilot, out, spread = (np.empty_like(planes) for _ in range(3))
+    given = (variance, shape, WINDOW)
+    shrink_planes(planes, planes, *given, first_step or step, THRESHOLD, False, pilot, spread)
+    shrink_planes(planes, pilot, *given, step, THRESHOLD, True, out, spread)
     return out, spread
 
 
-def shrink(
-    image: ArrayLike,
-    sd: ArrayLike,
-    *,
-    step: int = 4,
-    threshold: float = THRESHOLD,
-    opponent: bool = True,
-) -> tuple[FloatArray, FloatArray]:
-    """Denoise one image by shrinking its overlapped 8x8 cosine coefficients.
+def shrink(image: FloatArray, sd: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Denoise one image ``(h, w, c)`` by shrinking its overlapped 8x8 cosine coefficients.
 
     Parameters
     ----------
-    image : array, shape (h, w, c) or (h, w)
+    image : ndarray, shape (h, w, c)
         Any size from 1x1 on; beyond the borders it is mirrored.
-    sd : float or array, shape (h, w) or (h, w, c)
+    sd : float or ndarray that broadcasts to the image
         Standard deviation of the noise of every pixel. Where it is 0 the image passes through.
-    step : {1, 2, 4, 8}
-        Distance of the blocks: 4 is quick, 2 a little better at four times the cost.
-    threshold : float
-        In standard deviations, of the first pass.
-    opponent : bool
-        Three channels are turned to luma and two colour differences first.
 
     Returns
     -------
-    image, sd : ndarray, float32, shape (h, w, c) or (h, w)
+    image, sd : ndarray, float32, shape (h, w, c)
         Posterior mean and standard deviation of every pixel.
     """
-    pixels = np.asarray(image, dtype=np.float32)
-    flat = pixels.ndim == 2
-    if flat:
-        pixels = pixels[..., None]
-    if pixels.ndim != 3 or 0 in pixels.shape:
-        raise InputError(f"image must have shape (h, w, c) or (h, w), got {np.shape(image)}; pass one image.")
-    if step not in (1, 2, 4, 8):
-        raise InputError(f"step must be 1, 2, 4 or 8, got {step}; 4 is the usual one.")
-    noise = np.asarray(sd, dtype=np.float32)
-    if noise.ndim == 2:
-        noise = noise[..., None]
-    try:
-        variance = np.broadcast_to(np.square(noise), pixels.shape)
-    except ValueError as error:
-        raise InputError(
-            f"sd must be a number or have shape {pixels.shape[:2]} or {pixels.shape}, got {np.shape(sd)}; "
-            "crop or resize it like the image."
-        ) from error
-    basis = OPPONENT if opponent else None
-    mean, spread = shrink_in_planes(
-        to_planes(pixels, basis=basis),
-        variance_to_planes(variance, basis=basis),
-        step=step,
-        threshold=threshold,
-    )
-    result = from_planes(mean, basis=basis)
-    deviation = np.sqrt(variance_from_planes(spread, basis=basis))
-    if flat:
-        return result[..., 0], deviation[..., 0]
-    return result, deviation
+    pixels = np.asarray(image, np.float32)
+    variance = np.broadcast_to(np.square(np.asarray(sd, np.float32)), pixels.shape)
+    mean, spread = shrink_in_planes(to_planes(pixels), variance_to_planes(variance))
+    return from_planes(mean), np.sqrt(variance_from_planes(spread))
