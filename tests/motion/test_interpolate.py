@@ -255,8 +255,8 @@ def drifting(n, height, width, speed):
 @pytest.mark.parametrize("shape", [(96, 132), (97, 131)])
 def test_motion_of_large_frames_is_sought_in_smaller_ones(monkeypatch, shape):
     frames = drifting(5, *shape, 6.0)
-    monkeypatch.setattr(module, "_ENOUGH", 3000)
-    assert module._reduction(*shape) == 2
+    monkeypatch.setattr("videorestore.motion.flow._ENOUGH", 3000)
+    assert module.reduction(*shape) == 2
     made = interpolate(frames[::2], np.array([0.0, 2.0, 4.0]), np.array([1.0, 3.0]))
     inner = (slice(None), slice(8, -8), slice(16, -16))
     error = np.square(made.frames - frames[1::2])[inner].mean()

@@ -13,6 +13,7 @@ from videorestore.plan.layout import (
     DENOISING,
     ENCODER_FRAME,
     FOLDED,
+    MAKING,
     SIDES,
     curve_layout,
     motion_layout,
@@ -22,7 +23,7 @@ from videorestore.plan.timeline import by_factor
 
 
 @pytest.mark.parametrize("size", [(240, 320), (480, 640), (720, 1280), (1080, 1920), (2160, 3840)])
-@pytest.mark.parametrize("making", [False, True])
+@pytest.mark.parametrize("making", [0, *MAKING.values()])
 def test_a_piece_keeps_to_its_budget_where_it_can(size, making):
     for budget in (1 << 30, 2 << 30, 4 << 30, 16 << 30):
         layout = motion_layout(*size, halo=6, budget=budget, quality="fast", making=making)

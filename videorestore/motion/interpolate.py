@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.errors import InputError
-from videorestore.motion.flow import FlowCache, surroundings
+from videorestore.motion.flow import FlowCache, reduction, surroundings
 from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
 from videorestore.motion.interpolate_sd import Bytes, Evidence, copied, deviation
 from videorestore.motion.splat import apart, carry, favour, fill, splat
@@ -27,8 +27,6 @@ _COST_BOX = (9, 9)
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
-_ENOUGH = 200_000  # pixels in which motion is sought, at least: larger frames are reduced by a whole number
-_MOST = 2  # pixels of a frame to one of those, along an axis: by 3, some frames of 720p lost .15 dB
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
 
@@ -155,7 +153,7 @@ class Maker:
         self._moves_on = cache is None
         held, size = _Held(frames), 1
         if cache is None:
-            size = 1 if quality == "best" else _reduction(*frames.shape[1:3])
+            size = 1 if quality == "best" else reduction(*frames.shape[1:3])
             seen = held if size == 1 else _Held(held, size)
             fine = _FINE[quality] if size == 1 else not fast
             cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=None if fast else _alone(at))
@@ -265,11 +263,6 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
         flicker=_flicker(window, before, share),
     )  # fmt: skip
     sd[...] = deviation(mean, known)[..., None]
-
-
-def _reduction(height: int, width: int) -> int:
-    """Pixels along an axis to one of those in which motion is sought."""
-    return int(np.clip(np.sqrt(height * width / _ENOUGH), 1, _MOST))
 
 
 def _reduced(frame: Floats, size: int) -> Floats:

@@ -18,8 +18,9 @@ from videorestore.make.work import Shot, Slot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
+from videorestore.motion.flow import reduction
 from videorestore.plan.choose import Choice
-from videorestore.plan.layout import ENOUGH, Layout, curve_layout, motion_layout
+from videorestore.plan.layout import ENOUGH, MAKING, Layout, curve_layout, motion_layout
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan, frames_with_nan
@@ -133,7 +134,7 @@ def _layouts(
         quality=options.quality if steps.denoises else None,
         coded=all(noise is None or noise.codec for noise in steps.noises),
         mending=steps.masks is not None,
-        making=steps.makes_any,
+        making=MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0,
     )
     along = planned(budget=budget)
     if along.core < ENOUGH // 2 and options.max_memory > budget:

@@ -43,8 +43,8 @@ SCENE = 150
 DETECTING, SOUGHT = 1100, 60
 """Where damage is sought: for each pixel of the reduced picture, and of the picture itself."""
 
-MAKING = 1200
-"""Where frames are made along motion: for each pixel of the picture."""
+MAKING = {1: 1200, 2: 350}
+"""Where frames are made along motion: for each pixel of the picture, by the reduction in which motion is sought."""
 
 MASK = 4
 """For each pixel of each frame on disk that is mended: its masks."""
@@ -129,7 +129,7 @@ def motion_layout(
     quality: Quality | None,
     coded: bool = False,
     mending: bool = False,
-    making: bool = False,
+    making: int = 0,
 ) -> Layout:
     """Pieces along motion.
 
@@ -145,8 +145,8 @@ def motion_layout(
         All of it went through a codec.
     mending : bool
         Pixels are mended.
-    making : bool
-        Whole frames are made.
+    making : int
+        Bytes of `MAKING`, where whole frames are made.
     """
     pixels = height * width
     looked_at = min(pixels, LARGEST)
@@ -154,7 +154,7 @@ def motion_layout(
     for side in SIDES:
         for on_disk in (False, True):
             sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
-            besides = max(MAKING * pixels if making else 0, sought)
+            besides = max(making * pixels, sought)
             fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
             part = part_pixels(height, width, side)
             work = (DENOISING_CODED if coded else DENOISING)[quality] * part if quality else 0
