@@ -176,7 +176,7 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     gains = [row["gain"] for row in missing]
     return {
         "mean gain": float(np.mean(gains)) if gains else "no clips",
-        "missing lines": missing,
+        "lines": missing,
         "kinds": told,
     }
 
