@@ -53,7 +53,7 @@ def test_fit_decides_the_weight() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.uniform(0, 9, (3, 4, 2)).astype(np.float32) for _ in range(2))
     misfit, weight = np.empty((3, 4), np.float32), np.empty((3, 4), np.float32)
-    squared_difference(a, b, misfit)
+    squared_difference(rows(a), rows(b), misfit)
     np.testing.assert_allclose(misfit, np.square(a - b).mean(-1), rtol=1e-5)
     level, allowance = np.full((3, 4), 4, np.float32), np.full((3, 4), 1, np.float32)
     total, mass, squares = a.copy(), np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)
@@ -92,7 +92,7 @@ def test_chroma_takes_no_more_than_it_is_given() -> None:
         np.ones((1, 2), np.float32),
         np.ones((1, 2), np.float32),
     )
-    accumulate_given(warped, given, misfit, level, 2.0, total, mass, squares)
+    accumulate_given(rows(warped), given, misfit, level, 2.0, rows(total), mass, squares)
     np.testing.assert_allclose(mass, [[1 + 0.5 * 0.25, 1]])
     np.testing.assert_allclose(squares, [[1 + 0.125**2, 1]])
     np.testing.assert_allclose(total[0, :, 0], [6 * 0.125, 0])

@@ -8,6 +8,7 @@ import pytest
 
 from tests.motion.test_denoise import noisy_of, panning, rms
 from videorestore.motion import denoise as denoising
+from videorestore.motion._kernels_denoise import rows
 from videorestore.motion._kernels_rest import (
     expect,
     largest_excess,
@@ -99,7 +100,7 @@ def test_sums_for_the_light_are_means_over_cells() -> None:
     mean, wanted = (rng.normal(100, 20, (h, w, c)).astype(np.float32) for _ in range(2))
     hold, noise, common = (rng.uniform(1, 5, (h, w)).astype(np.float32) for _ in range(3))
     out = np.empty((3, 4, 4 * c + 1), np.float32)
-    light_sums(mean, wanted, hold, noise, common, cell, out)
+    light_sums(rows(mean), rows(wanted), hold, noise, common, cell, out)
     pictures = [
         mean,
         wanted,
@@ -121,14 +122,14 @@ def test_light_is_linear_between_the_middles_of_cells() -> None:
     mean, wanted = (rng.normal(100, 20, (h, w, c)).astype(np.float32) for _ in range(2))
     lines = rng.normal(1, 0.3, (3, 4, 2 * c)).astype(np.float32)
     lit, difference, square = np.empty_like(mean), np.empty_like(mean), np.empty((h, w), np.float32)
-    relight(mean, wanted, lines, cell, lit, difference, square)
-    rows, columns = ((np.arange(length) + 0.5) / cell - 0.5 for length in (h, w))
+    relight(rows(mean), rows(wanted), lines, cell, rows(lit), rows(difference), square)
+    down, across = ((np.arange(length) + 0.5) / cell - 0.5 for length in (h, w))
     for q in range(c):
         slope, offset = (
-            np.stack([np.interp(columns, np.arange(4), line) for line in lines[..., k]]) for k in (q, c + q)
+            np.stack([np.interp(across, np.arange(4), line) for line in lines[..., k]]) for k in (q, c + q)
         )
         slope, offset = (
-            np.stack([np.interp(rows, np.arange(3), column) for column in part.T], axis=1)
+            np.stack([np.interp(down, np.arange(3), column) for column in part.T], axis=1)
             for part in (slope, offset)
         )
         np.testing.assert_allclose(lit[..., q], offset + slope * mean[..., q], rtol=1e-4)

@@ -20,13 +20,9 @@ def rows(image: Floats) -> Floats:
     return image.reshape(image.shape[0], -1)
 
 
-def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
-    """``out[y, x]`` = mean over the channels of the squared difference of two images ``(h, w, c)``."""
-    _squared_difference(rows(a), rows(b), out)
-
-
 @kernel
-def _squared_difference(a: Floats, b: Floats, out: Floats) -> None:
+def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
+    """``out[y, x]`` = mean over the channels of the squared difference of two images as rows ``(h, w c)``."""
     h, w = out.shape
     c = a.shape[1] // w
     share = np.float32(1.0 / c)
@@ -138,6 +134,7 @@ def _add(row: Floats, weight: Floats, total: Floats) -> None:
                 total[x * c + q] += weight[x] * row[x * c + q]
 
 
+@kernel
 def accumulate_given(
     warped: Floats,
     given: Floats,
@@ -149,20 +146,6 @@ def accumulate_given(
     squares: Floats,
 ) -> None:
     """Like :func:`accumulate`, with the weight that another plane ``given`` of the picture has as its largest."""
-    _accumulate_given(rows(warped), given, misfit, level, severity, rows(total), mass, squares)
-
-
-@kernel
-def _accumulate_given(
-    warped: Floats,
-    given: Floats,
-    misfit: Floats,
-    level: Floats,
-    severity: float,
-    total: Floats,
-    mass: Floats,
-    squares: Floats,
-) -> None:
     h, w = misfit.shape
     tiny = np.float32(1e-9)
     weight = np.empty(w, np.float32)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
-from videorestore.motion._kernels_denoise import rows
 
 Floats = NDArray[np.float32]
 
@@ -74,21 +73,15 @@ def lose(mass: Floats, misfit: Floats, level: Floats, severity: float, out: Floa
             out[y, x] = np.divide(m, np.float32(1.0) + np.divide(m * q, level[y, x] + np.float32(1e-6)))
 
 
+@kernel
 def light_sums(
     mean: Floats, wanted: Floats, hold: Floats, noise: Floats, common: Floats, cell: int, out: Floats
 ) -> None:
     """Means over cells of ``cell`` x ``cell`` pixels, ``out`` (rows, columns, 4 c + 1).
 
-    Of each channel of two pictures ``(h, w, c)``: both, their product less what noise has in common, the first's square less
-    its ``noise``; and of ``hold``. Maps are ``(h, w)``; cells at the border have fewer pixels.
+    Of each channel of two pictures as rows ``(h, w c)``: both, their product less what noise has in common, the first's square
+    less its ``noise``; and of ``hold``. Maps are ``(h, w)``; cells at the border have fewer pixels.
     """
-    _light_sums(rows(mean), rows(wanted), hold, noise, common, cell, out)
-
-
-@kernel
-def _light_sums(
-    mean: Floats, wanted: Floats, hold: Floats, noise: Floats, common: Floats, cell: int, out: Floats
-) -> None:
     h, w = hold.shape
     c = mean.shape[1] // w
     sums, maps = np.empty((4, w * c), np.float32), np.empty((3, w), np.float32)
@@ -132,20 +125,14 @@ def _light_sums(
                 out[i, j, 4 * c] += kept[x] * share
 
 
+@kernel
 def relight(
     mean: Floats, wanted: Floats, lines: Floats, cell: int, lit: Floats, difference: Floats, square: Floats
 ) -> None:
-    """``lit`` = offset + slope mean, its ``difference`` from ``wanted``, all ``(h, w, c)``, and the mean ``square`` of that.
+    """``lit`` = offset + slope mean, its ``difference`` from ``wanted``, as rows ``(h, w c)``, and the mean ``square`` of that.
 
     ``lines`` (rows, columns, 2 c) has the slopes and offsets of the middles of cells; in between they are linear.
     """
-    _relight(rows(mean), rows(wanted), lines, cell, rows(lit), rows(difference), square)
-
-
-@kernel
-def _relight(
-    mean: Floats, wanted: Floats, lines: Floats, cell: int, lit: Floats, difference: Floats, square: Floats
-) -> None:
     h, w = square.shape
     c = mean.shape[1] // w
     count, columns = lines.shape[:2]

@@ -102,12 +102,11 @@ class _ChromaSum:
         x, y, given = (cv2.resize(p, self._size, interpolation=cv2.INTER_AREA) for p in (x, y, weight))
         warped = remap(self._all[s], x * 0.5 - 0.25, y * 0.5 - 0.25, cv2.INTER_CUBIC)
         smooth = cv2.blur(warped, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
-        squared_difference(smooth, self._smooth, self._misfit)
+        squared_difference(rows(smooth), rows(self._smooth), self._misfit)
         misfit = cv2.blur(self._misfit, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
         misfit -= self._allowance * self._level
-        accumulate_given(
-            warped, given, misfit, self._level, _LUMA_SEVERITY, self._total, self._mass, self._squares
-        )
+        sums = rows(self._total), self._mass, self._squares
+        accumulate_given(rows(warped), given, misfit, self._level, _LUMA_SEVERITY, *sums)
 
     def mean(self) -> FloatArray:
         return np.asarray(self._total / self._mass[..., None])
@@ -139,9 +138,9 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
                 break
             single = pictures.forward[s - 1] if side == 1 else pictures.backward[s]
             advance(flow, single if k == 1 else remap(single, x, y, cv2.INTER_LINEAR), x, y)
-            squared_difference(remap(smooth[s], x, y, cv2.INTER_LINEAR), smooth[t], misfit)
+            squared_difference(rows(remap(smooth[s], x, y, cv2.INTER_LINEAR)), rows(smooth[t]), misfit)
             moved = cv2.blur(misfit, BOX, borderType=cv2.BORDER_REFLECT)
-            squared_difference(smooth[s], smooth[t], misfit)
+            squared_difference(rows(smooth[s]), rows(smooth[t]), misfit)
             still = cv2.blur(misfit, BOX, borderType=cv2.BORDER_REFLECT)
             # Motion on noisy pictures is never quite 0: where rest explains as much, nothing is interpolated.
             settle(moved, still, level, _REST_FACTOR, _REST_MARGIN, x, y, at_x, at_y, rest)

@@ -17,6 +17,7 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
+from videorestore.motion._kernels_denoise import rows
 from videorestore.motion._kernels_rest import (
     expect,
     largest_excess,
@@ -122,7 +123,7 @@ def _fitted(state: State, part: Along, level: FloatArray, shared: int = 0, dista
     expect(level, mass, part.left, part.own, shared, distance, noise, common, expected)
     lit, difference = np.empty_like(mean), np.empty_like(mean)
     lines = _light(mean, part.mean, expected, noise, common)
-    relight(mean, part.mean, lines, _CELL, lit, difference, square)
+    relight(rows(mean), rows(part.mean), lines, _CELL, rows(lit), rows(difference), square)
     misfit[:] = 0
     for smooth, box, chance in _SCALES:
         if smooth > 1:
@@ -145,9 +146,8 @@ def _light(
     ``common`` what of it is in both: they are no part of the picture.
     """
     h, w, c = mean.shape
-    rows, columns = -(-h // _CELL), -(-w // _CELL)
-    sums = np.empty((rows, columns, 4 * c + 1), np.float32)
-    light_sums(mean, wanted, hold, noise, common, _CELL, sums)
+    sums = np.empty((-(-h // _CELL), -(-w // _CELL), 4 * c + 1), np.float32)
+    light_sums(rows(mean), rows(wanted), hold, noise, common, _CELL, sums)
     sums = cv2.blur(sums, (_LIGHT, _LIGHT), borderType=cv2.BORDER_REFLECT)
     kept = _STEADY * sums[..., 4 * c :]
     m, target, across, own = (sums[..., k * c : (k + 1) * c] for k in range(4))
