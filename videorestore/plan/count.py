@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
-from videorestore.plan.scan import Scan, read_pixels
-from videorestore.report.pictures import shrink
+from videorestore.plan.look import small_picture
+from videorestore.plan.scan import Scan, chosen
 
 AROUND = 32
 """Frames on each side from which the usual step is learnt."""
@@ -65,7 +65,7 @@ def count_absent(source: Source, found: Scan, after: int, progress: Progress = s
     if len(before) < 2 or len(behind) < 2:
         return Count(count=0, told=True, probability=1.0, table={0: 1.0})
     numbers = [*before, *behind]
-    frames = np.stack([shrink(read_pixels(source, i, i + 1)[0], SIDE) for i in numbers])
+    frames = np.stack([small_picture(frame, SIDE) for frame in chosen(source, numbers)])
     chances = count_missing(np.nan_to_num(frames, nan=128.0), after=len(before) - 1)
     progress("counting absent frames", 1, 1)
     best, told = stated(chances)
