@@ -165,7 +165,7 @@ def test_one_frame_is_no_curve(clip):
 
 
 def test_nothing_but_nan_is_refused(clip):
-    with pytest.raises(vr.VideoRestoreError, match="everything is NaN"):
+    with pytest.raises(vr.VideoRestoreError, match="all are NaN"):
         vr.inpaint(np.full((5, 24, 32, 3), np.nan, np.float32))
 
 

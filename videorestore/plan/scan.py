@@ -27,6 +27,9 @@ from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
 from videorestore.spatial.noise import Noise
 
+JUMP = 8
+"""Frames that are read in the time of one jump to a frame, about: half of a usual group of pictures, or less."""
+
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
 
@@ -309,6 +312,12 @@ def central_pixels(frame: Frame, side: int | None) -> FloatArray:
 
 
 def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:
-    """Frames whose numbers rise, by one pass over the source."""
-    wanted = set(numbers)
-    return (f for f in source.frames(numbers[0], numbers[-1] + 1) if f.index in wanted)
+    """Frames whose numbers rise: by one reading where they lie close together, by jumps where they do not."""
+    if not numbers:
+        return
+    if JUMP * len(numbers) >= numbers[-1] - numbers[0]:
+        wanted = set(numbers)
+        yield from (frame for frame in source.frames(numbers[0], numbers[-1] + 1) if frame.index in wanted)
+    else:
+        for number in numbers:
+            yield from source.frames(number, number + 1)

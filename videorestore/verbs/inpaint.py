@@ -16,7 +16,7 @@ from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.interlaced import field_wise, surely_interlaced
-from videorestore.plan.scan import Scan, read_pixels, scan
+from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.request.verbs import InpaintOptions
 
 
@@ -63,10 +63,7 @@ def find_masks(source: Source, found: Scan, mask: Any) -> MaskSource:
     """The masks as the option says; without one, NaN marks missing pixels."""
     n = len(found.index)
     if mask is None:
-        if not any(np.isfinite(read_pixels(source, i, i + 1)).any() for i in range(found.start, found.stop)):
-            raise InputError(
-                "the array must leave pixels to work from, everything is NaN; NaN marks missing pixels."
-            )
+        frames_with_nan(source, found)
         return NanMasks()
     if isinstance(mask, str):
         if mask == "auto":

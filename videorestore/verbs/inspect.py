@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 from videorestore import colour
-from videorestore.clip import Frame
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.findings import find
-from videorestore.plan.scan import index_for, resolve_span
+from videorestore.plan.scan import chosen, index_for, resolve_span
 from videorestore.report import crops
 from videorestore.report.page import PageBuilder
 from videorestore.report.pictures import eight_bit
@@ -121,17 +119,17 @@ def _page(source: Source, record: dict[str, Any], start: int, stop: int, progres
     bad = sorted(number for number in wrong if start <= number < stop and wrong[number] != "missing")
     bad = bad[:: max(1, -(-len(bad) // (PICTURES // 2)))]
     step = max(1, -(-(stop - start) // (PICTURES - len(bad))))
-    chosen = {*bad, *range(start, stop, step)}
+    shown = {*bad, *range(start, stop, step)}
     closer = crops.chosen(record.get("damage", []))
-    every = sorted(chosen | {int(entry["frame"]) for entry in closer})
+    every = sorted(shown | {int(entry["frame"]) for entry in closer})
     builder = PageBuilder()
     cut: dict[int, crops.Crop] = {}
-    for done, frame in enumerate(_pick(source, every)):
+    for done, frame in enumerate(chosen(source, every)):
         picture = eight_bit(colour.to_rgb(frame))
         for place, entry in enumerate(closer):
             if int(entry["frame"]) == frame.index:
                 cut[place] = crops.Crop.of(entry, picture)
-        if frame.index in chosen:
+        if frame.index in shown:
             builder.add_picture(
                 frame.index - start,
                 after=picture,
@@ -141,15 +139,3 @@ def _page(source: Source, record: dict[str, Any], start: int, stop: int, progres
         progress("page", done + 1, len(every))
     builder.crops = [cut[place] for place in sorted(cut)]
     return builder
-
-
-def _pick(source: Source, numbers: list[int]) -> Iterator[Frame]:
-    """Some frames: by one reading where they lie close together, by jumps where they do not."""
-    if not numbers:
-        return
-    if 8 * len(numbers) >= numbers[-1] - numbers[0]:
-        wanted = set(numbers)
-        yield from (frame for frame in source.frames(numbers[0], numbers[-1] + 1) if frame.index in wanted)
-    else:
-        for number in numbers:
-            yield from source.frames(number, number + 1)
