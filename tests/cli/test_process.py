@@ -125,6 +125,19 @@ def test_closed_streams_are_no_traceback(tmp_path: Path) -> None:
     assert done.returncode in (0, 1)
 
 
+def test_what_decoders_say_does_not_reach_the_user(tmp_path: Path) -> None:
+    cv2 = pytest.importorskip("cv2")
+    import numpy as np
+
+    content = bytearray(cv2.imencode(".png", np.zeros((40, 40), np.uint8))[1].tobytes())
+    content[content.index(b"IDAT") + 8] ^= 0xFF
+    (tmp_path / "a.png").write_bytes(content)
+    done = call("inspect", "a.png", folder=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert "IDAT" in call("inspect", "a.png", "--traceback", folder=tmp_path).stderr
+
+
 @pytest.mark.parametrize("name", ["größe & <x>.mkv", "100%d %s.mkv", "-dash.mkv"])
 def test_errors_can_spell_any_name_in_any_locale(tmp_path: Path, name: str) -> None:
     done = call("inspect", "--", name, folder=tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")

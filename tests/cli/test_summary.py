@@ -25,6 +25,7 @@ def test_what_was_written() -> None:
         inserted=[{"after": 49, "count": 5, "probability": 0.93}],
         refused=["c.png"],
         cuts=[5],
+        notes=["7 frames were coded anew"],
     )
     text = summary("fill", full)
     assert text.splitlines()[0] == "out.mkv: 8 frames, 0.320 s, 25 fps, 101 x 76"
@@ -37,6 +38,7 @@ def test_what_was_written() -> None:
         "refused    c.png",
         "fill: 1 frame is black",
         "410 MB at most",
+        "note       7 frames were coded anew",
     ):
         assert part in text, part
     assert "nearer frame" not in text and "nearer frame" in summary("fill", full, verbose=1)

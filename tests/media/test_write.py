@@ -207,3 +207,16 @@ def test_frame_times_decide_not_their_order_of_numbers(tmp_path: Path) -> None:
     index = open_source(tmp_path / "out.mp4").index()
     assert list(index.times) == times
     assert index.durations[-1] == Fraction(1, 9)
+
+
+@pytest.mark.parametrize("suffix", [".mkv", ".webm", ".avi", ".ts"])
+def test_frames_closer_together_than_the_container_counts_are_all_shown(tmp_path: Path, suffix: str) -> None:
+    pixel = PixelFormat(model="yuv", subsampling=(1, 1), matrix="bt709")
+    times = [Fraction(0), *(Fraction(1, 7) + Fraction(k, 300_000) for k in range(5)), Fraction(1)]
+    with open_sink(tmp_path / f"out{suffix}", shape_of(pixel, 7)) as sink:
+        for k, time in enumerate(times):
+            sink.write(replace(random_frame(pixel, 18, 22, k), time=time, duration=Fraction(1, 300_000)))
+    assert any("a moment later" in note for note in sink.notes)
+    found = open_source(tmp_path / f"out{suffix}").index().times
+    assert len(found) == 7 and all(b > a for a, b in zip(found, found[1:]))
+    assert max(abs(a - b) for a, b in zip(found, times)) < Fraction(6, 1000)

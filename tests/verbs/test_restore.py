@@ -203,3 +203,4 @@ def test_a_range_of_a_file_that_has_lost_its_end_gives_what_there_is(tmp_path):
         vr.restore(whole, range="0:12", model="motion")
     done = vr.restore(cut, range="0:9", denoise="off", model="motion")
     assert 0 < len(done.record["frames"]) < 9 and done.record["losses"]
+    assert vr.reorder(cut).record["losses"] == done.record["losses"]

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import TextIO
 
 from videorestore.cli.status import ExitStatus, Terminated
 
@@ -21,6 +22,8 @@ def run() -> None:
     try:
         for number in _SIGNALS:
             signal.signal(number, _handle)
+        if "--traceback" not in sys.argv:
+            sys.stderr = own_stderr(sys.stderr)
         from videorestore.cli.environment import Environment
         from videorestore.cli.program import main
 
@@ -33,6 +36,25 @@ def run() -> None:
         signal.signal(number, signal.SIG_IGN)
     _discard_closed_streams()
     sys.exit(int(status))
+
+
+def own_stderr(stream: TextIO | None) -> TextIO | None:
+    """The same stream under a number of its own, and nobody under number 2: decoders in C chat there, users get one line.
+
+    Numbers that the shell left closed are taken, or the next file would have one, and be written into by whoever chats.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if stream is None:
+        return None
+    own = open(os.dup(2), "w", buffering=1, encoding=stream.encoding, errors="backslashreplace")  # noqa: SIM115 - stays open
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nobody, 2)
+    os.close(nobody)
+    return own
 
 
 def _handle(number: int, frame: FrameType | None) -> None:

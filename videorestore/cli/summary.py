@@ -60,6 +60,7 @@ def _written(record: Record, verbose: int) -> list[str]:
         lines.append(f"  frames     {made}")
     lines += [f"  {'plan':<10} {step}" for step in record.get("plan", [])]
     lines += [f"  {label:<10} {text}" for label, text in _how(record)]
+    lines += [f"  {'note':<10} {note}" for note in record.get("notes", [])]
     if verbose:
         for fact in frames:
             for note in fact.get("notes", []):

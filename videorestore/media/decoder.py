@@ -13,6 +13,10 @@ from videorestore.media import probe
 _MESSAGES = 20
 _OUTPUT_CORRUPT = 8  # AV_CODEC_FLAG_OUTPUT_CORRUPT: damaged frames are shown and marked, not hidden
 _FLUSHES = 64
+_FULL_HD = 1920 * 1088
+_LARGER = 4
+"""Pixels of a picture, and how many times as many as that, or as the file states, one on the way may have: recordings change
+between SD and HD, and what pretends to be larger still would only fill the memory."""
 
 
 class DamagedStream(Exception):
@@ -130,6 +134,8 @@ class Decoder:
             if careful:
                 decoder.thread_count = 1
             decoder.flags |= _OUTPUT_CORRUPT
+            stated = stream.codec_context.width * stream.codec_context.height
+            decoder.options = {**decoder.options, "max_pixels": str(_LARGER * max(stated, _FULL_HD))}
             if seek is not None:
                 container.seek(seek, stream=stream, backward=True)
             for packet in self._packets(container.demux(stream), log, strict):

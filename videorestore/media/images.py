@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 import re
+import struct
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from videorestore.clip import ClipInfo, Frame, PixelFormat, Samples, Status
 from videorestore.colour import from_rgb
 from videorestore.errors import MediaReadError
 from videorestore.media.arrays import GOOD, array_format
+from videorestore.media.sizes import image_size, tiff_pages, tiff_sizes
 from videorestore.media.source import FrameIndex, Source, even_times
 from videorestore.request.notation import frames_in_words
 
@@ -50,12 +54,13 @@ def read_image(path: str) -> Samples:
     import cv2
 
     try:
-        data = np.fromfile(path, np.uint8)
+        content = Path(path).read_bytes()
     except OSError as error:
         raise MediaReadError(f"{path} must be readable, got: {error.strerror}; check the file.") from error
+    data = np.frombuffer(content, np.uint8)
     try:
         flags = cv2.IMREAD_UNCHANGED
-        picture = cv2.imdecode(data, flags) if data.size else None
+        picture = cv2.imdecode(data, flags) if image_size(content) else None
         if picture is not None and path.lower().endswith((".jpg", ".jpeg")):
             # The camera's orientation is applied only without IMREAD_UNCHANGED.
             flags = cv2.IMREAD_GRAYSCALE if picture.ndim == 2 else cv2.IMREAD_COLOR
@@ -83,6 +88,13 @@ def _missing_planes(pixel: PixelFormat, height: int, width: int) -> tuple[Sample
     return tuple(np.full(shape, middle, pixel.dtype) for shape in pixel.plane_shapes(height, width))
 
 
+def _other_size(first: tuple[int, ...], name: str, size: tuple[int, ...]) -> MediaReadError:
+    return MediaReadError(
+        f"all images must be {first[0]} x {first[1]} like the first, {name} is {size[0]} x {size[1]}; "
+        "resize or remove it."
+    )
+
+
 class _StillSource(Source):
     """Frames that are reached by number, one image each."""
 
@@ -103,10 +115,7 @@ class _StillSource(Source):
     def _planes(self, picture: Samples, name: str) -> tuple[Samples, ...]:
         """Planes of a picture in the format of the first one; another size is refused."""
         if picture.shape[:2] != (self.height, self.width):
-            raise MediaReadError(
-                f"all images must be {self.width} x {self.height} like the first, {name} is "
-                f"{picture.shape[1]} x {picture.shape[0]}; resize or remove it."
-            )
+            raise _other_size((self.width, self.height), name, picture.shape[1::-1])
         if picture.dtype == np.float64:
             picture = picture.astype(np.float32)
         return from_rgb(picture, self._format)
@@ -273,6 +282,11 @@ class PagedSource(_StillSource):
 
         self.path = path
         self._fps = fps
+        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            sizes = tiff_sizes(data)
+        for k, size in enumerate(sizes):
+            if size != sizes[0]:
+                raise _other_size(sizes[0], f"page {k} of {path}", size)
         try:
             self._count = int(cv2.imcount(path, cv2.IMREAD_UNCHANGED))
         except cv2.error as error:
@@ -322,24 +336,12 @@ def _with_plain_alpha(path: str) -> Samples:
     OpenCV multiplies 8-bit colours with an alpha that is marked as separate, which cannot be undone; under the other
     mark it leaves the samples as they are.
     """
-    data = np.fromfile(path, np.uint8)
-    order: Literal["little", "big"] = "little" if data[0] == ord("I") else "big"
-
-    def number(place: int, size: int) -> int:
-        return int.from_bytes(data[place : place + size].tobytes(), order)
-
-    big = number(2, 2) == 43
-    count_size, entry, link = (8, 20, 8) if big else (2, 12, 4)
-    place = number(8, 8) if big else number(4, 4)
-    seen = set()
-    while 0 < place < data.size - count_size and place not in seen:
-        seen.add(place)
-        entries = number(place, count_size)
-        for k in range(entries):
-            at = place + count_size + k * entry
-            value = at + entry - link
-            if number(at, 2) == _EXTRA_SAMPLES and number(value, 2) == _SEPARATE:
-                data[value : value + 2] = np.frombuffer(_MULTIPLIED.to_bytes(2, order), np.uint8)
-        after = place + count_size + entries * entry
-        place = number(after, link) if after + link <= data.size else 0
-    return data
+    data = bytearray(Path(path).read_bytes())
+    with contextlib.suppress(struct.error):
+        for entries in list(tiff_pages(data)):
+            for tag, place, value in entries:
+                if (tag, value) == (_EXTRA_SAMPLES, _SEPARATE):
+                    data[place : place + 2] = _MULTIPLIED.to_bytes(
+                        2, "little" if data[:2] == b"II" else "big"
+                    )
+    return np.frombuffer(data, np.uint8)

@@ -140,6 +140,17 @@ def _meant(
         notes = [f"{container.name} begins with a picture: the first frame is shown from 0 s on"]
     end = times[-1] + durations[-1]
     tick = time_base_for([*times, end], container, fps)
+    crowded = 0
+    for k in range(1, len(times)):
+        free = round(times[k - 1] / tick) + 1
+        if round(times[k] / tick) < free:
+            times[k] = free * tick
+            crowded += 1
+    if crowded:
+        end = max(end, times[-1] + tick)
+        notes.append(
+            f"{crowded} frames are shown a moment later: {container.name} counts in steps of {tick} s"
+        )
     return Muxed(times=times, end=end, tick=tick, types=["video"], notes=notes), durations
 
 

@@ -18,14 +18,12 @@ def video_packets(
     tick: Fraction,
     stream: Any,
 ) -> Iterator[tuple[float, Any]]:
-    """Packets of all runs in the order of decoding with exact stamps.
+    """Packets of all runs in the order of decoding with exact stamps; no two of ``times`` are the same in ticks.
 
     Frame ``k`` in the order of decoding is decoded at the time of frame ``k - delay`` in the order of display:
     this never comes after its own presentation, and it always increases.
     """
     stamps = [round(t / tick) for t in times]
-    for k in range(1, len(stamps)):
-        stamps[k] = max(stamps[k], stamps[k - 1] + 1)
     delay = max(run.reel.delay(run.start, run.stop) for run in splice.runs)
     step = max(1, stamps[1] - stamps[0]) if len(stamps) > 1 else 1
     first = 0

@@ -16,7 +16,7 @@ from videorestore.make.steps import Steps
 from videorestore.make.window import spool_bytes
 from videorestore.make.work import Shot, Slot
 from videorestore.media.outputs import OutputShape
-from videorestore.media.source import Source
+from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Excerpt
 from videorestore.motion.flow import reduction
 from videorestore.plan.choose import Choice
@@ -87,7 +87,7 @@ def assemble(
         grains=tuple(n.sd if n.trustworthy else 0.0 for n in scan.noises),
         times=scan.index.times,
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
-        losses=decoding_losses(scan),
+        losses=decoding_losses(scan.index),
         span=span_of(scan),
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
         likely_bytes=max(layouts[model].piece_bytes(frames, clean=clean) for model, frames in cost),
@@ -167,10 +167,10 @@ def facts_of(scan: Scan) -> dict[str, Any]:
     }
 
 
-def decoding_losses(scan: Scan) -> tuple[str, ...]:
+def decoding_losses(index: FrameIndex) -> tuple[str, ...]:
     """What was lost before we came."""
-    lines = list(scan.index.losses)
-    corrupt = [i for i, s in enumerate(scan.index.statuses) if s == "corrupt"]
+    lines = list(index.losses)
+    corrupt = [i for i, s in enumerate(index.statuses) if s == "corrupt"]
     if corrupt:
         lines.append(f"the decoder marks {len(corrupt)} frames as corrupt: {frames_in_words(corrupt)}")
     return tuple(lines)

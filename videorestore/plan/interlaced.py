@@ -274,7 +274,7 @@ def whole_frames(
         quality=quality,
         findings=findings,
         inner=inner,
-        losses=decoding_losses(found),
+        losses=decoding_losses(found.index),
         span=span_of(found),
         piece_bytes=need,
         piece_disk=0 if inner is None else 2 * inner.piece_disk,

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from videorestore import colour
@@ -142,7 +141,10 @@ def plan_loose(
         guests=guests,
         x={i: float(v) for i, v in zip([good[int(r)] for r in fit.rows], fit.x)},
         findings=findings,
-        losses=(*decoding_losses(found), *(f"{name} fits nowhere and was left out" for name in refused)),
+        losses=(
+            *decoding_losses(found.index),
+            *(f"{name} fits nowhere and was left out" for name in refused),
+        ),
         span=span_of(found),
     )
 
@@ -209,17 +211,18 @@ def _read_one(path: Path, source: Source) -> Loose:
         image = image[..., :-1]
     beside = path.with_name(path.stem + _MASK_SUFFIX)
     if beside.exists():
-        drawn = cv2.imdecode(np.fromfile(beside, np.uint8), cv2.IMREAD_GRAYSCALE)
-        if drawn is None or drawn.shape != size:
+        drawn = read_image(str(beside))
+        if drawn.shape[:2] != size:
             raise InputError(
                 f"a mask must have the size of its frame, {beside.name} has not; crop or resize it."
             )
-        mask |= drawn > 127
+        colours = drawn[..., : 1 if drawn.shape[-1] < 3 else 3]
+        mask |= colours.mean(axis=-1) > np.iinfo(drawn.dtype).max / 2
     if mask.all():
         raise InputError(f"a loose frame must show something, {path.name} is missing as a whole; remove it.")
-    colours = source.info.format.colours
-    if colours == 1 and image.shape[-1] == 3:
+    wanted = source.info.format.colours
+    if wanted == 1 and image.shape[-1] == 3:
         image = np.rint(image.mean(axis=-1, keepdims=True)).astype(image.dtype)
-    elif colours == 3 and image.shape[-1] == 1:
+    elif wanted == 3 and image.shape[-1] == 1:
         image = np.repeat(image, 3, axis=-1)
     return Loose(name=path.name, picture=np.ascontiguousarray(image), mask=mask)

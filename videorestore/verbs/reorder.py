@@ -17,6 +17,7 @@ from videorestore.media.outputs import OutputShape
 from videorestore.media.pixels import packed_size
 from videorestore.media.source import Source
 from videorestore.order.reorder import reorder
+from videorestore.plan.assemble import decoding_losses
 from videorestore.plan.layout import copying_layout
 from videorestore.plan.look import small_picture
 from videorestore.plan.scan import index_for, resolve_span
@@ -98,7 +99,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
             f"frame {options.first} stands at place {at}, not first: {at} frames fit between it and the nearer end; "
             "an open order is only turned round, never cut"
         ]
-    losses = tuple(f"frame {_name(source, i)} belongs to no place and was left out" for i in refused)
+    foreign = (f"frame {_name(source, i)} belongs to no place and was left out" for i in refused)
     return Reordering(
         verb="reorder",
         pieces=pieces,
@@ -108,7 +109,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
         times=times,
         durations=durations,
         findings=findings,
-        losses=losses,
+        losses=(*decoding_losses(index), *foreign),
         piece_bytes=layout.piece_bytes(min(layout.core, len(order))),
     )
 
