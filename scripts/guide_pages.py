@@ -3,7 +3,7 @@
     scripts/dev docs [FOLDER]      writes FOLDER/index.html and its pages (build/guide by default)
 
 The pages need no network and no script. Only this much of Markdown is understood: headings, paragraphs, lists, tables,
-indented and fenced code, ``code``, **bold** and [links](page.md); lines that are comments are left out.
+indented and fenced code, ``code``, **bold**, [links](page.md) and ![pictures](name.png) that lie beside them; lines that are comments are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import inspect
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ TITLES = {
     "index": "videorestore",
     "recipes": "Recipes",
     "verbs": "The verbs and their options",
+    "strength": "How much noise to remove",
     "record": "How to read the record",
     "trust": "What the sd means, and when to trust a frame",
     "limits": "Limits, with examples",
@@ -35,7 +37,7 @@ STYLE = """
 body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff }
 nav { font-size: .9rem; border-bottom: 1px solid #ccc; padding-bottom: .6rem } nav a { margin-right: .9rem }
 pre { background: #f4f4f2; padding: .7rem; overflow-x: auto } code { font: .88em/1.45 ui-monospace, monospace }
-table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
+img { max-width: 100% } table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } pre { background: #262626 } a { color: #8ab4f8 } }
 """
 
@@ -47,6 +49,7 @@ def inline(text: str) -> str:
     for k in range(0, len(parts), 3):
         plain = html.escape(parts[k], quote=False)
         plain = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", plain)
+        plain = re.sub(r"!\[([^\]]+)\]\(([^)\s]+)\)", r'<img src="\2" alt="\1">', plain)
         out.append(re.sub(r"\[([^\]]+)\]\(([^)\s]+?)(?:\.md)?\)", _link, plain))
         if k + 2 < len(parts):
             out.append(f"<code>{html.escape(parts[k + 2], quote=False)}</code>")
@@ -183,6 +186,8 @@ def build(folder: Path) -> list[Path]:
         )
         written.append(folder / f"{name}.html")
         written[-1].write_text(page, encoding="utf-8")
+    for picture in PROSE.glob("*.png"):
+        shutil.copy(picture, folder)
     return written
 
 

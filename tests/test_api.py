@@ -144,6 +144,8 @@ def test_messages_speak_python(tmp_path: Path) -> None:
     with pytest.raises(vr.OutputExistsError, match="overwrite=True") as caught:
         vr.denoise(tmp_path / "a.npy", tmp_path / "b.npy")
     assert " -y" not in str(caught.value)
+    with pytest.raises(vr.InputError, match="a path, a Clip or an array, got int"):
+        vr.denoise(3)  # type: ignore[arg-type]
     with pytest.raises(vr.InputError, match="either factor or fps"):
         vr.upsample(tmp_path / "a.npy")
 

@@ -56,7 +56,7 @@ def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
     tally.tell()
     folder.pulse(2)(1.0)
     tally.tell()
-    assert [done for _, done, _ in heard] == [10, 15, 20, 23]
+    assert [done for _, done, _ in heard] == [10, 15.5, 20, 23.99]
     folder.save_facts(2, [])
     tally.tell()
     assert heard[-1] == ("denoise", 24, 24)

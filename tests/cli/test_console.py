@@ -78,6 +78,7 @@ def test_json_lines() -> None:
         "phase": "work",
         "done": 4,
         "total": 10,
+        "share": 0.4,
         "rate": 2.0,
         "left_s": 3.0,
         "elapsed_s": 2.0,
@@ -119,3 +120,15 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
     assert rate is not None and abs(rate - 10) < 0.2
     left = meter.left(100.0)
     assert left is not None and abs(left - 30) < 1
+
+
+def test_a_slow_start_says_nothing_of_the_rate() -> None:
+    meter = Meter("denoise", 0.0)
+    meter.update(0, 24, 0.0)
+    for second in range(30, 131):
+        # Processes start for half a minute; then a frame takes 20 seconds, and parts of frames count.
+        meter.update((second - 29) / 20, 24, float(second))
+        left, real = meter.left(float(second)), 30 + 20 * 24 - second
+        if second > 45:
+            assert left is not None and abs(left / real - 1) < 0.1
+    assert describe(meter, 130.0).startswith("denoise: 5/24, 0.05/s, 6:")

@@ -38,6 +38,9 @@ def test_the_guide_builds_and_its_links_lead_somewhere(tmp_path):
         assert "<script" not in text and "http" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.S)
         for target in re.findall(r'href="([^"#]+)"', text):
             assert target in names, f"{page.name} leads to {target}"
+        for picture in re.findall(r'src="([^"]+)"', text):
+            assert (tmp_path / picture).read_bytes()[1:4] == b"PNG", f"{page.name} shows {picture}"
+    assert (tmp_path / "strength.html").read_text().count("<img ") == 2
     assert (
         "--sigma" in (tmp_path / "verbs.html").read_text()
         and "inverse_transform" in (tmp_path / "reference.html").read_text()

@@ -14,8 +14,12 @@ from videorestore.cli.status import harmless
 SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
 
-RECENT_S = 60.0
-"""The rate is that of the last minute: what was slow at the beginning says nothing of the end."""
+RECENT_S, RECENT_SHARE = 60.0, 1 / 3
+"""The rate is that of the last minute, of a long phase that of its last third: what was slow at the beginning says nothing of the
+end, and a phase has parts that go faster than others."""
+
+STARTING_SHARE = 1 / 25
+"""What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
 
 
 class Meter:
@@ -31,24 +35,27 @@ class Meter:
     def __init__(self, phase: str, now: float) -> None:
         self.phase = phase
         self.started = now
-        self.done = 0
+        self.done = 0.0
         self.total = 0
         # A resumed phase starts above 0; what was done before must not flatter the rate.
-        self._seen: list[tuple[float, int]] = []
+        self._seen: list[tuple[float, float]] = []
 
-    def update(self, done: int, total: int, now: float | None = None) -> None:
+    def update(self, done: float, total: int, now: float | None = None) -> None:
         """Take note of where the phase stands."""
         at = self.started if now is None else now
         if not self._seen:
             self._seen.append((self.started, done))
         elif done > self.done:
+            if self._seen == [(self.started, self.done)] and done - self.done <= STARTING_SHARE * total:
+                self._seen.clear()
             self._seen.append((at, done))
-        while len(self._seen) > 2 and self._seen[1][0] <= at - RECENT_S:
+        recent = max(RECENT_S, RECENT_SHARE * (at - self.started))
+        while len(self._seen) > 2 and self._seen[1][0] <= at - recent:
             del self._seen[0]
         self.done, self.total = done, total
 
     def rate(self, now: float) -> float | None:
-        """Units per second of the last minute; None before there is anything to say."""
+        """Units per second of late; None before there is anything to say."""
         if not self._seen:
             return None
         made, spent = self.done - self._seen[0][1], now - self._seen[0][0]
@@ -128,9 +135,9 @@ class JsonLines(Silent):
         if not (new or meter.whole or now - self._last >= self.interval):
             return
         self._last = now
-        entry: dict[str, Any] = {"phase": meter.phase, "done": meter.done}
+        entry: dict[str, Any] = {"phase": meter.phase, "done": int(meter.done)}
         if meter.total > 0:
-            entry["total"] = meter.total
+            entry |= {"total": meter.total, "share": round(meter.done / meter.total, 4)}
         for key, value in (("rate", meter.rate(now)), ("left_s", meter.left(now))):
             if value is not None:
                 entry[key] = round(value, 3)
@@ -208,7 +215,7 @@ class Console:
         self._calls = self._heard = 0
         self._closed = threading.Event()
 
-    def progress(self, phase: str, done: int, total: int) -> None:
+    def progress(self, phase: str, done: float, total: int) -> None:
         """The callback that the work is given."""
         now = self._clock()
         meter = self._meter
@@ -292,7 +299,7 @@ def spell(seconds: float) -> str:
 
 
 def _tail(meter: Meter, now: float) -> str:
-    parts = [f"{meter.done}/{meter.total}" if meter.total > 0 else f"{meter.done}"]
+    parts = [f"{int(meter.done)}/{meter.total}" if meter.total > 0 else f"{int(meter.done)}"]
     rate, left = meter.rate(now), meter.left(now)
     if rate is not None:
         parts.append(f"{rate:.3g}/s" if rate < 100 else f"{rate:.0f}/s")

@@ -10,6 +10,9 @@ LOOKED_AT = 320 * 240
 STARTING = 2.5
 """Seconds for a run whatever its size: libraries, noise level, trial of the model."""
 
+COMPANY = 5
+"""Frames on each side that a frame is denoised with: where a clip has fewer, that costs less."""
+
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
@@ -22,7 +25,16 @@ MENDING, MENDING_SPOTS = 7.0, 3.5
 """Two passes over the boxes around holes, and the motion of whole frames: where holes are all over the picture, and where they
 are spots."""
 
+FITTING = 7.0
+"""Seconds for the curve of a piece, whatever its size."""
+
 INTERPOLATING = 0.6
 ENCODING = 0.2
-DELIVERING = 0.1
+DELIVERING = 0.15
 """What a frame takes on its way to the encoder, which works beside; for progress only."""
+
+
+def company(frames: int) -> float:
+    """Frames that one of so many is denoised with, itself among them, over those that it would have amid many."""
+    beside = sum(2 * max(0, frames - k) for k in range(1, COMPANY + 1)) / frames
+    return (1 + beside) / (1 + 2 * COMPANY)

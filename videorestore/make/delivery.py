@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from videorestore import colour
+from videorestore import colour, pulse
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.beyond import beyond
 from videorestore.make.engines import Engine
@@ -63,6 +63,11 @@ class Delivery:
     engine: Engine
     steps: Steps
     times: tuple[Fraction, ...]
+    begun: float
+    """Share of the time of the piece that has gone before; for progress only."""
+
+    def _share(self, done: float) -> float:
+        return self.begun + (1.0 - self.begun) * done
 
     def frames(self, slots: list[Slot]) -> Iterator[Made]:
         """One for each slot."""
@@ -71,7 +76,9 @@ class Delivery:
         if fresh and self.window.x is None:
             # The curve is fitted when the first new frame is asked for, and the old ones want their x too.
             made = chain([next(made)], made)
-        for slot in slots:
+        for k, slot in enumerate(slots):
+            if not fresh:
+                pulse.at(self._share(k / len(slots)))
             if slot.source is not None and slot.source in self.steps.untouched:
                 yield kept(self.window.natives.nearest(slot.source), slot)
             elif self.steps.makes(slot):
@@ -135,11 +142,15 @@ class Delivery:
         results: dict[Fraction, tuple[FloatArray, FloatArray, float | None]] = {}
         waiting = iter(portions(inner, clock, window.pixels.shape))
         places = {s.place for s in inner}
+        made = 0
         for slot in slots:
             if interpolator is not None and slot.place in places and slot.place not in results:
                 results.clear()
                 portion = next(waiting)
-                new = interpolator.at(np.array([float(s.place) for s in portion]))
+                shares = [self._share(n / len(inner)) for n in (made, made + len(portion))]
+                made += len(portion)
+                with pulse.part(*shares):
+                    new = interpolator.at(np.array([float(s.place) for s in portion]))
                 for k, s in enumerate(portion):
                     results[s.place] = new.frames[k], new.sd[k], None if new.x is None else float(new.x[k])
                 del new

@@ -17,12 +17,14 @@ from videorestore.make.cost import (
     DELIVERING,
     DENOISING,
     ENCODING,
+    FITTING,
     INTERPOLATING,
     LOOKED_AT,
     LOOKING,
     ON_CURVE,
     STARTING,
     SURROUNDINGS,
+    company,
 )
 from videorestore.make.delivery import Delivery, kept, without_support
 from videorestore.make.engines import CurveEngine, Engine, JointEngine, MotionEngine
@@ -124,6 +126,11 @@ class Restoring(Work):
         return stay / max(1, len(self.steps.slots))
 
     @property
+    def cleans(self) -> bool:
+        """See `Work.cleans`."""
+        return self.steps.denoises
+
+    @property
     def changed(self) -> frozenset[int]:
         """See `Work.changed`."""
         return self.steps.missing | {s.after + 1 for s in self.steps.slots if s.source is None}
@@ -139,13 +146,28 @@ class Restoring(Work):
             around = p.read_stop - p.read_start - own
             model = self.models[self._shot(p)]
             if model != "curve":
-                total += DENOISING[self.steps.quality] * (own + SURROUNDINGS * around) * parts
+                worked = (own + SURROUNDINGS * around) * company(own + around)
+                total += DENOISING[self.steps.quality] * worked * parts
             if model != "motion":
                 total += ON_CURVE * (own + around)
+        total += ON_CURVE * sum(p.read_stop - p.read_start for p in self._cleaned())
+        fits = FITTING * sum(1 for p in self.pieces if self._on_curve(p))
         damage = 0.0 if self.steps.masks is None else made * sum(self.steps.masks.seconds(pixels))
         fresh = sum(map(self.steps.makes, self.steps.slots))
         total += INTERPOLATING * fresh
-        return STARTING + LOOKING * made * min(pixels, LOOKED_AT) / 1e6 + damage + total * pixels / 1e6
+        looks = LOOKING * made * min(pixels, LOOKED_AT) / 1e6
+        return STARTING + looks + fits + damage + total * pixels / 1e6
+
+    def _on_curve(self, piece: Piece) -> bool:
+        """Whether frames are made on a curve."""
+        return self.models[self._shot(piece)] != "motion" and any(map(self.steps.makes, self._slots(piece)))
+
+    def _cleaned(self) -> list[Piece]:
+        """Pieces from which noise is taken only so that frames can be made in them."""
+        from videorestore.curve.fill import NOISY
+
+        quiet = [p for p in self.pieces if self._noise(p) is None and self._on_curve(p)]
+        return [p for p in quiet if self.grains and self.grains[self._shot(p)] > NOISY]
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
@@ -172,11 +194,10 @@ class Restoring(Work):
         with pulse.part(mended, denoised):
             self._denoise(window, engine, piece, around)
         delivery = Delivery(
-            source=source, piece=piece, window=window, engine=engine, steps=self.steps, times=self.times
-        )
-        for k, made in enumerate(delivery.frames(slots), 1):
-            pulse.at(denoised + (1.0 - denoised) * k / len(slots))
-            yield made
+            source=source, piece=piece, window=window, engine=engine, steps=self.steps, times=self.times,
+            begun=denoised,
+        )  # fmt: skip
+        yield from delivery.frames(slots)
 
     def _engine(self, piece: Piece) -> Engine:
         motion = MotionEngine(self.steps.quality, self.side)

@@ -87,12 +87,12 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
     return 12 * height * width * frames > SPOOL_FROM
 
 
-def spool_bytes(height: int, width: int, frames: int, *, beside: bool = False, folded: bool = False) -> int:
+def spool_bytes(height: int, width: int, frames: int, *, made: bool, beside: bool, folded: bool) -> int:
     """Room on disk that a piece takes while it is made, in three colours.
 
-    Result and sd, the pixels unless they are ``folded``, and another result with its sd ``beside``.
+    The pixels unless they are ``folded``, result and sd where they are ``made``, and another result with its sd ``beside``.
     """
-    return (18 + (0 if folded else 12) + (24 if beside else 0)) * height * width * frames
+    return ((0 if folded else 12) + made * (42 if beside else 18)) * height * width * frames
 
 
 def read_window(

@@ -21,11 +21,11 @@ Origin = Literal["kept", "denoised", "mended", "filled", "interpolated"]
 Shot = tuple[int, int]
 """First frame of a shot and the first frame behind it."""
 
-Progress = Callable[[str, int, int], None]
-"""Called as ``progress(phase, done, total)``; total 0 where it is not known."""
+Progress = Callable[[str, float, int], None]
+"""Called as ``progress(phase, done, total)``; a part of one may be done, total is 0 where it is not known."""
 
 
-def silent(phase: str, done: int, total: int) -> None:
+def silent(phase: str, done: float, total: int) -> None:
     """Progress that goes nowhere."""
 
 
@@ -166,6 +166,11 @@ class Work(ABC):
     def spares(self) -> float:
         """Share of the frames of the output that may stay as they are in the source."""
         return 0.0
+
+    @property
+    def cleans(self) -> bool:
+        """Whether noise is removed from most frames."""
+        return False
 
     @property
     def changed(self) -> frozenset[int]:

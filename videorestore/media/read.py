@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from videorestore.clip import Clip, Samples
-from videorestore.errors import MediaReadError
+from videorestore.errors import InputError, MediaReadError
 from videorestore.media.arrays import ArraySource
 from videorestore.media.images import IMAGE_SUFFIXES, FolderSource, PagedSource
 from videorestore.media.source import FrameIndex, Source
@@ -46,6 +46,10 @@ def open_source(
         return ArraySource.from_clip(source)
     if isinstance(source, np.ndarray):
         return ArraySource(source, fps=rate or DEFAULT_FPS)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"the source must be a path, a Clip or an array, got {type(source).__name__}; pass one of these."
+        )
     return _open_path(os.fspath(source), stream, rate, index)
 
 

@@ -13,7 +13,7 @@ from videorestore.make.engines import MotionEngine
 from videorestore.make.masks import NanMasks
 from videorestore.make.pipeline import CONTEXT, Restoring
 from videorestore.make.steps import Steps
-from videorestore.make.window import spool_bytes
+from videorestore.make.window import spool_bytes, wants_disk
 from videorestore.make.work import Shot, Slot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import FrameIndex, Source
@@ -72,6 +72,7 @@ def assemble(
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
+    made, once = steps.denoises or steps.masks is not None, steps.reads_once
     clean = steps.masks is not None and steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
     if scan.fields.whole.order is not None:
@@ -92,8 +93,8 @@ def assemble(
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
         likely_bytes=max(layouts[model].piece_bytes(frames, clean=clean) for model, frames in cost),
         piece_disk=max(
-            spool_bytes(*size, frames, beside=model == "mixed", folded=model == "motion" and steps.reads_once)
-            if layouts[model].on_disk
+            spool_bytes(*size, frames, made=made, beside=model == "mixed", folded=once and model == "motion")
+            if layouts[model].on_disk and (model == "motion" or wants_disk(*size, frames))
             else 0
             for model, frames in cost
         ),
@@ -127,6 +128,7 @@ def _layouts(
     size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
+    making = MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0
     planned = partial(
         motion_layout,
         *size,
@@ -134,7 +136,7 @@ def _layouts(
         quality=options.quality if steps.denoises else None,
         coded=all(noise is None or noise.codec for noise in steps.noises),
         mending=steps.masks is not None,
-        making=MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0,
+        making=making,
     )
     along = planned(budget=budget)
     if along.core < ENOUGH // 2 and options.max_memory > budget:
@@ -142,7 +144,7 @@ def _layouts(
         along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
-    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None)
+    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None, making=making)
     stretch = along.stretched(room, halo)
     return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from videorestore.detect.sight import LARGEST
 from videorestore.make.cost import SURROUNDINGS
+from videorestore.make.engines import CLEANED
 from videorestore.make.tiles import SIDE, is_cut, overlap, stretches
+from videorestore.make.window import PORTION
 from videorestore.motion.inpaint import tile_pixels
 from videorestore.request import Quality
 
@@ -29,7 +31,7 @@ RESULT = 24
 """Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd."""
 
 DENOISING = {"fast": 215, "default": 235, "best": 260}
-DENOISING_CODED = {"fast": 150, "default": 185, "best": 210}
+DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
 """For each pixel of each frame of the part of the picture that is being denoised along motion; and where a codec kept the chroma
 at half the resolution, at which it is denoised."""
 
@@ -51,7 +53,9 @@ MASK = 4
 
 CURVE_FRAME, BESIDE_FRAME = 1_600_000, 1_500_000
 CURVE = 120 << 20
-"""Denoising on a curve: for each frame the tile at hand, and more of it beside motion; and the strips of the fit."""
+CLEANED_FRAME = 36
+"""Denoising on a curve: for each frame the tile at hand, and more of it beside motion; the strips of the fit; and for each pixel of the
+frames beside new ones, pixels, result and sd."""
 
 MOTION_CORE = 48
 RESTING_CORE = 120
@@ -190,12 +194,21 @@ def motion_layout(
 
 
 def curve_layout(
-    height: int, width: int, *, halo: int, budget: int, spooled: bool, beside: Layout | None = None
+    height: int,
+    width: int,
+    *,
+    halo: int,
+    budget: int,
+    spooled: bool,
+    making: int = 0,
+    beside: Layout | None = None,
 ) -> Layout:
     """Pieces on a curve, as long as the budget allows.
 
     Parameters
     ----------
+    making : int
+        Bytes of `MAKING`, where whole frames are made: frames around them are cleaned first, in memory.
     spooled : bool
         The frames may be kept on disk.
     beside : Layout, optional
@@ -203,6 +216,8 @@ def curve_layout(
     """
     pixels = height * width
     fixed = least_bytes(height, width) + CURVE
+    if making:
+        fixed += (making + 2 * CLEANED * CLEANED_FRAME) * pixels + PORTION
     tile, held = CURVE_FRAME, MENDING
     if beside is not None:
         tile, held = CURVE_FRAME + BESIDE_FRAME, MENDING + HELD

@@ -19,9 +19,8 @@ def check_input(name: str) -> None:
     """
     if os.path.exists(name) or (glob.has_magic(name) and any(glob.iglob(name))):
         return
-    if os.path.lexists(name):
-        raise MediaReadError(f"the input must exist, got {name}, a link that leads nowhere; check the link.")
-    raise MediaReadError(f"the input must exist, got {name}, which does not; check the name.")
+    found = "a link that leads nowhere" if os.path.lexists(name) else "nothing there"
+    raise MediaReadError(f"{name} must exist, found {found}; check the name.")
 
 
 def check_place(name: str, inputs: Iterable[str], *, overwrite: bool) -> None:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from videorestore.make.work import Progress
 from videorestore.run.store import PULSE, WorkFolder
 
+LAST = 0.01
+"""Of the last frame, what counts when its piece is whole."""
+
 
 class Tally:
-    """Tells progress in frames, whoever makes the pieces; a context manager around the making.
+    """Tells progress in frames and parts of them, whoever makes the pieces; a context manager around the making.
 
     Parameters
     ----------
@@ -30,7 +33,7 @@ class Tally:
         self._phase, self._counts, self._todo = phase, counts, todo
         self._folder, self._progress = folder, progress
         self._total = sum(counts)
-        self._told = -1
+        self._told = -1.0
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -59,8 +62,8 @@ class Tally:
             made = done + sum(self._counts[k] * self._folder.share(k) for k in under_way)
             if under_way:
                 # The last frame counts when its piece is whole.
-                made = min(made, self._total - 1)
-            if int(made) > self._told:
-                self._told = int(made)
+                made = min(made, self._total - LAST)
+            if made > self._told:
+                self._told = made
                 self._progress(self._phase, self._told, self._total)
             self._todo = sorted(under_way)

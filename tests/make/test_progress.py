@@ -1,0 +1,77 @@
+"""How far a piece has come, and what a run is said to take."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from videorestore import pulse
+from videorestore.clip import FloatArray
+from videorestore.make.cost import company
+from videorestore.media import open_source
+from videorestore.request.verbs import DenoiseOptions, UpsampleOptions
+from videorestore.run.needs import disk_need
+from videorestore.verbs import denoise, upsample
+
+BUDGET = 4 << 30
+
+
+def noisy(count: int, height: int = 48, width: int = 64) -> FloatArray:
+    rng = np.random.default_rng(5)
+    row, column = np.mgrid[:height, :width]
+    drift = np.arange(count)[:, None, None]
+    clean = 128 + 60 * np.sin((column + drift) / 7) * np.cos(row / 9)
+    frames = np.repeat(clean[..., None], 3, -1) + rng.normal(0, 12, (count, height, width, 3))
+    return np.asarray(np.clip(frames, 0, 255) / 255, np.float32)
+
+
+def test_new_frames_on_a_curve_are_counted_as_they_are_made() -> None:
+    with open_source(noisy(12)) as source:
+        work = upsample.plan(source, UpsampleOptions(factor=Fraction(2), model="curve"), BUDGET)
+        heard: list[float] = []
+        with pulse.listening(heard.append):
+            made = [len(heard) for piece in work.pieces for _ in work.make(source, piece)]
+    assert heard == sorted(heard) and heard[-1] == pytest.approx(1.0)
+    assert len(made) == 23
+
+
+def test_frames_are_counted_as_they_are_handed_over() -> None:
+    with open_source(noisy(8)) as source:
+        work = denoise.plan(source, DenoiseOptions(model="motion", quality="fast"), BUDGET)
+        heard: list[float] = []
+        with pulse.listening(heard.append):
+            shares = [heard[-1] for piece in work.pieces for _ in work.make(source, piece)]
+    assert shares == sorted(set(shares)) and heard == sorted(heard) and 0.5 < shares[0] < shares[-1] < 1
+
+
+def test_a_short_clip_gives_each_frame_less_company() -> None:
+    assert company(1) == pytest.approx(1 / 11)
+    assert company(8) == pytest.approx(7.25 / 11)
+    assert company(10_000) == pytest.approx(1, rel=1e-3)
+
+
+def test_a_curve_through_noise_is_said_to_take_its_time() -> None:
+    with open_source(noisy(12)) as source:
+        times = {
+            model: upsample.plan(source, UpsampleOptions(factor=Fraction(2), model=model), BUDGET).seconds()
+            for model in ("curve", "motion")
+        }
+    assert times["curve"] > times["motion"] + 5
+
+
+def test_room_on_disk_is_what_is_likely_and_less_than_what_is_asked_for(tmp_path: Path) -> None:
+    from videorestore.api import write
+
+    path = str(tmp_path / "in.mp4")
+    write(noisy(12, 96, 128), path)
+    with open_source(path) as source:
+        options = UpsampleOptions(factor=Fraction(2), model="motion")
+        work = upsample.plan(source, options, BUDGET)
+        likely, most = (disk_need(work, "out.mp4", options, 1, likely=k) for k in (True, False))
+        assert likely == 2 * (os.path.getsize(path) * 23 // 12) <= most
+        cleaned = denoise.plan(source, DenoiseOptions(), BUDGET)
+        assert disk_need(cleaned, "out.mp4", options, 1, likely=True) < most / 3
