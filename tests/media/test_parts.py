@@ -40,6 +40,13 @@ def test_presentation_stamps_are_taken_where_they_increase() -> None:
     assert choose_policy([(3, 3), (3, 3)]) == "rate"
 
 
+def test_a_step_in_stamps_that_a_reader_counted_is_no_gap() -> None:
+    slipped = [(0, 1), (2, 2), (3, 3)]
+    assert choose_policy(slipped, counted=True) == "dts" and choose_policy(slipped) == "pts"
+    repeated = [(0, 1), (3, 3), (5, 6)]  # pictures shown for two fields and for three
+    assert choose_policy(repeated, counted=True) == "pts"
+
+
 def test_a_slip_is_moved_by_one_unit() -> None:
     clock = Clock("pts", F(1, 100), F(0), F(1, 25))
     assert [clock.place(p, None) for p in (0, 4, 4, 3, 12)] == [

@@ -210,6 +210,13 @@ def test_bare_stream_without_times(make: Make, plain: Path) -> None:
     assert all(b > a for a, b in zip(index.times, index.times[1:]))
 
 
+def test_a_bare_stream_with_pictures_out_of_order_lacks_no_frame(make: Make) -> None:
+    coded = ("-c:v", "mpeg1video", "-pix_fmt", "yuv420p", "-bf", "2", "-f", "mpeg1video")
+    with open_source(make("bare.m1v", *picture(), *coded)) as source:
+        times = source.index().times
+    assert len({b - a for a, b in zip(times, times[1:])}) == 1
+
+
 def test_first_time_is_relative_to_the_earliest_stream(make: Make) -> None:
     alone = make("late.mkv", "-itsoffset", "2", *picture(), "-c:v", "ffv1", "-avoid_negative_ts", "disabled")
     assert open_source(alone).index().times[0] == 0

@@ -13,15 +13,24 @@ Policy = Literal["pts", "dts", "rate"]
 _NEW_ORIGIN = Fraction(1)
 
 
-def choose_policy(stamps: Sequence[tuple[int | None, int | None]]) -> Policy:
-    """Which stamps to trust, from the ``(pts, dts)`` of the first decoded frames."""
-    for policy, column in (("pts", 0), ("dts", 1)):
+def choose_policy(stamps: Sequence[tuple[int | None, int | None]], *, counted: bool = False) -> Policy:
+    """Which stamps to trust, from the ``(pts, dts)`` of the first decoded frames.
+
+    Where the file stores none and its reader has ``counted`` them, a step in the first kind is a slip of that count (an
+    MPEG stream with pictures out of order seems to lack its second frame), if the second kind has none.
+    """
+    usable: dict[Policy, set[int]] = {}
+    kinds: tuple[tuple[Policy, int], ...] = (("pts", 0), ("dts", 1))
+    for policy, column in kinds:
         # The last frames of a short file leave the decoder without a dts.
         values = [pair[column] for pair in stamps if policy == "pts" or pair[column] is not None]
         known = [v for v in values if v is not None]
-        if known and len(known) == len(values) and all(b > a for a, b in zip(known, known[1:])):
-            return "pts" if policy == "pts" else "dts"
-    return "rate"
+        steps = {b - a for a, b in zip(known, known[1:])}
+        if known and len(known) == len(values) and all(step > 0 for step in steps):
+            usable[policy] = steps
+    if counted and len(usable) > 1 and len(usable["dts"]) == 1 < len(usable["pts"]):
+        return "dts"
+    return next(iter(usable), "rate")
 
 
 class Clock:

@@ -74,6 +74,7 @@ class VideoSource(Source):
             sar = chosen.sample_aspect_ratio
             self._decoder = Decoder(path, self.stream, self._tick, alpha_decoder(chosen))
             trusted = container.format.name not in BARE
+            counted = not trusted and chosen.start_time is None
         index = index or _INDEXES.get(self._key)
         self._index = index
         self._careful = index.careful if index is not None else False
@@ -83,7 +84,7 @@ class VideoSource(Source):
         looked = 1 if index is not None else _FEW if trusted else _MANY
         gif = self._container_facts["codec"] == "gif"
         first, stamps, self._opaque = first_frames(self._decoder, path, frames=looked, gif=gif)
-        self._policy: Policy = index.policy if index is not None else choose_policy(stamps)
+        self._policy: Policy = index.policy if index is not None else choose_policy(stamps, counted=counted)
         self._turns, self._mirrored = probe.turns_of(first)
         self._coded = (first.width, first.height, first.format.name)
         sideways = self._turns % 2 == 1
