@@ -162,7 +162,7 @@ def _pixels(quick: bool) -> list[dict[str, Any]]:
     n = 100
     base = _smooth(n, 20_000)
     rows: list[dict[str, Any]] = []
-    for hyper in ("shared", "group", "pixel"):
+    for hyper in ("shared", "pixel"):
         for count in (20_000, 100_000 if quick else 1_000_000):
             source, passes = 0.0, 0
 

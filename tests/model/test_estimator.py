@@ -176,7 +176,7 @@ def test_a_large_offset_changes_nothing():
     np.testing.assert_allclose(moved.transform(y[:3] + 1e6), plain.transform(y[:3]), atol=1e-4)
 
 
-@pytest.mark.parametrize("hyper", ["pixel", "group", "shared"])
+@pytest.mark.parametrize("hyper", ["pixel", "shared"])
 def test_noise_is_what_the_posterior_uses(hyper):
     _, _, y = planted(40, 60)
     model = ElectroGP(init="order", hyper=hyper).fit(y)
@@ -266,7 +266,6 @@ def test_bad_frames_are_refused_with_a_remedy(frames, words):
         {"noise_var": -1.0},
         {"noise_floor": 0.0},
         {"max_iter": 0},
-        {"n_groups": 0},
         {"marginal": "perhaps"},
         {"r": "much"},
         {"noise": "cauchy"},

@@ -14,7 +14,7 @@ def _straight(x):
     return (x - x.min()) / np.ptp(x)
 
 
-@pytest.mark.parametrize("hyper", ["shared", "group", "pixel"])
+@pytest.mark.parametrize("hyper", ["shared", "pixel"])
 def test_planted_curve_comes_back(hyper):
     x, clean, y = planted(60, 40)
     model = ElectroGP(hyper=hyper).fit(y)

@@ -47,11 +47,10 @@ class ElectroGP(Placing):
     init : {"auto", "order", "eigenmaps", "isomap", "lle", "pca", "chain"} or ndarray (n_frames,)
         Where to start; the order of the start is kept. ``order``: the frames as they come. Numbers are
         positions. ``auto`` tries all and keeps the one with the best density of held-out frames.
-    hyper : {"pixel", "group", "shared"}
-        ``pixel``: each pixel has its own signal and noise variance, and the alpha and the noise ratio of
-        the group that suits it (with at most ``n_groups`` pixels, its very own); positions follow the new
-        weights only if frames predict each other about as well as before. ``group``: all of a group
-        alike. ``shared``: one set for all pixels.
+    hyper : {"pixel", "shared"}
+        ``pixel``: each pixel has its own signal variance, and the alpha and the noise ratio of a grid that suit it, at the
+        positions that all pixels agree on; up to 8 pixels have their very own, in the joint mode. ``shared``: one set for all
+        pixels.
     periodic : bool
         The curve is closed.
     n_components : {1, 2, 3, "auto"}
@@ -73,8 +72,6 @@ class ElectroGP(Placing):
         Steps of the joint search; later rounds take up to a fifth of it.
     tolerance : float
         Relative gain at which a search ends.
-    n_groups, refits : int
-        Groups of pixels at most, and rounds of grouping and fitting again.
     n_neighbors : int
         For the starts.
     noise_var : float or ndarray (n_pixels,), optional
@@ -141,8 +138,6 @@ class ElectroGP(Placing):
         optimizer: str = "lbfgs",
         max_iter: int = 200,
         tolerance: float = 1e-7,
-        n_groups: int = 8,
-        refits: int = 2,
         n_neighbors: int = 8,
         noise_var: float | ArrayLike | None = None,
         noise_floor: float = 1e-5,
@@ -163,8 +158,6 @@ class ElectroGP(Placing):
         self.optimizer = optimizer
         self.max_iter = max_iter
         self.tolerance = tolerance
-        self.n_groups = n_groups
-        self.refits = refits
         self.n_neighbors = n_neighbors
         self.noise_var = noise_var
         self.noise_floor = noise_floor
@@ -208,8 +201,8 @@ class ElectroGP(Placing):
         ----------
         chunks : callable
             Starts the blocks (n_frames, k) again from the first pixel; float32 (or float64), NaN = missing.
-            Where nothing is missing it is called three times with ``hyper="pixel"`` and ``"group"`` (facts, then
-            groups twice), once with ``"shared"``.
+            Where nothing is missing it is called twice with ``hyper="pixel"`` (facts, then classes of pixels), once with
+            ``"shared"``.
         n_frames : int
 
         Returns

@@ -35,8 +35,6 @@ class Options:
     optimizer: str = "lbfgs"
     max_iter: int = 200
     tolerance: float = 1e-7
-    n_groups: int = 8
-    refits: int = 2
     noise: str = "normal"
     noise_var: float | Array | None = None
     noise_floor: float = 1e-5
@@ -87,8 +85,8 @@ class Options:
             raise InputError(f"r must be 'auto' or a number >= 0, got {self.r!r}")
         if self.noise not in ("normal", "student"):
             raise InputError(f"noise must be 'normal' or 'student', got {self.noise!r}")
-        if self.hyper not in ("pixel", "group", "shared"):
-            raise InputError(f"hyper must be 'pixel', 'group' or 'shared', got {self.hyper!r}")
+        if self.hyper not in ("pixel", "shared"):
+            raise InputError(f"hyper must be 'pixel' or 'shared', got {self.hyper!r}")
         if self.kernel != "auto":
             kernel_named(self.kernel)
         if isinstance(self.init, str):
@@ -98,7 +96,7 @@ class Options:
                 )
         elif np.shape(self.init) != (n,) or not np.isfinite(self.init).all():
             raise InputError(f"init positions must be {n} finite numbers, got shape {np.shape(self.init)}")
-        for name in ("max_iter", "n_groups", "n_neighbors"):
+        for name in ("max_iter", "n_neighbors"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not 0 < self.noise_floor < 1:

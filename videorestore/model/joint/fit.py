@@ -18,15 +18,15 @@ from videorestore.model.joint.evidence import held_out_evidence, log_score, shar
 from videorestore.model.joint.group import Group
 from videorestore.model.joint.mode import Mode, optimise
 from videorestore.model.joint.objective import Posterior, spread_between
-from videorestore.model.joint.pixels import SPREAD, sort_pixels
+from videorestore.model.joint.pixels import sort_pixels
 from videorestore.model.options import Options
 from videorestore.model.outcome import CurveFit
 from videorestore.model.starts import METHODS, order_from, orient, ranks, same_order, scaled_positions
 
 Indices = NDArray[np.intp]
 
-SLACK = 1.02
-"""Positions fitted to loud pixels follow their noise a little, which lowers the error in sample."""
+FEW = 8
+"""Pixels up to which each has its own hyper-parameters in the joint mode."""
 TEMPERINGS = 2
 """Times that the repulsion is weighed and the mode found with it."""
 EM_ROUNDS, EM_REST = 20, 0.01
@@ -98,8 +98,7 @@ class _Fit:
         evidence = {kernel: log_score(one, RUN) for kernel, one in tried.items()}
         mode = tried[max(evidence, key=lambda k: evidence[k])]
         if options.hyper != "shared":
-            few = self.facts.active.sum() <= options.n_groups
-            mode = self._single(mode) if few else self._regroup(mode)
+            mode = self._single(mode) if self.facts.active.sum() <= FEW else self._own(mode)
         return self._finish(name, evidence, mode)
 
     # -- the steps ---------------------------------------------------------------------------------
@@ -126,12 +125,9 @@ class _Fit:
         best = max(orders, key=lambda m: scores.get(m, 0.0))
         return best, ranks(np.argsort(orders[best]))
 
-    def _optimise(
-        self, stage: str, mode: Mode, *, max_iter: int | None = None, warm: bool = False, move: bool = True
-    ) -> Mode:
-        options = self.options if move else replace(self.options, learn_x=False)
+    def _optimise(self, stage: str, mode: Mode, *, max_iter: int | None = None, warm: bool = False) -> Mode:
         return optimise(
-            mode, options, max_iter=max_iter, warm=warm, tell=lambda i, v: self._tell(stage, i, v)
+            mode, self.options, max_iter=max_iter, warm=warm, tell=lambda i, v: self._tell(stage, i, v)
         )
 
     def _tempered(self, mode: Mode) -> Mode:
@@ -140,20 +136,11 @@ class _Fit:
         Pixels that go together make the likelihood too sure of itself. To take it to the power of the share of
         pixels that count is to divide the repulsion by it.
         """
-        for _ in range(TEMPERINGS if self.options.learn_x and self._weighed else 0):
-            mode = self._optimise("repulsion", self._reweighed(mode), warm=True)
+        options = self.options
+        for _ in range(TEMPERINGS if options.learn_x and options.temper and options.base_r > 0 else 0):
+            weighed = replace(mode.posterior, r=options.base_r / share_of(mode))
+            mode = self._optimise("repulsion", replace(mode, posterior=weighed), warm=True)
         return mode
-
-    @property
-    def _weighed(self) -> bool:
-        """The repulsion is weighed against the likelihood."""
-        return self.options.temper and self.options.base_r > 0
-
-    def _reweighed(self, mode: Mode) -> Mode:
-        """The repulsion over the share of pixels that count at a mode, where it is weighed at all."""
-        if not self._weighed:
-            return mode
-        return replace(mode, posterior=replace(mode.posterior, r=self.options.base_r / share_of(mode)))
 
     def _complete(self, mode: Mode) -> Mode:
         """EM: fill missing values from the present fit, fit again."""
@@ -190,52 +177,12 @@ class _Fit:
         alpha, ratio = np.full(count, mode.alpha[0]), np.full(count, mode.ratio[0])
         return self._optimise("pixel", replace(mode, posterior=own, alpha=alpha, ratio=ratio), warm=True)
 
-    def _regroup(self, mode: Mode) -> Mode:
-        """Many pixels: sort them into groups at the present positions, fit again, repeat."""
-        options = self.options
-        offered = mode.alpha[0] * np.array([1 / SPREAD, 1.0, SPREAD])
-        limit = min(options.n_groups, max(2, int(options.n_groups * 600 / self.u)))
-        scaled = options.hyper == "pixel" and self.noise is None
-        posterior = mode.posterior
-        if self.noise is None:
-            # A signal shorter than a gap cannot be told from noise; a group is believed to have one only if all have.
-            posterior = replace(posterior, top_alpha=max(0.5 * self.u**2, SPREAD * float(mode.alpha[0])))
-        rounds = max(options.refits, 1)
-        for stage in range(rounds):
-            found = sort_pixels(
-                self.pixels, posterior, mode.x, offered, limit=limit, noise_var=self.noise, scaled=scaled
-            )
-            posterior = replace(posterior, groups=found.groups)
-            self.label, self.phi = found.label, found.phi if scaled else None
-            told = f"regroup {stage + 1}"
-            mode = replace(mode, posterior=posterior, alpha=found.classes.alpha, ratio=found.classes.ratio)
-            mode = self._optimise(told, mode, move=False)
-            better = True
-            if options.learn_x:
-                mode = self._reweighed(mode)
-                moved = self._optimise(told, mode, max_iter=options.max_iter // 5, warm=True)
-                # Weighted by its own noise, a faint pixel counts as much as a strong one, and what faint pixels
-                # have in common (light, a shadow) may bend the positions: moved only if frames predict each other
-                # about as well as before.
-                better = self._error(moved) <= SLACK * self._error(mode)
-                mode = moved if better else replace(mode, n_iter=moved.n_iter)
-            offered = mode.alpha
-            self._believe(mode)
-            if not better and self.facts.complete and stage < rounds - 1:
-                # The positions stay, and so would the groups.
-                break
-        return mode
-
-    def _error(self, mode: Mode) -> float:
-        """Mean squared leave-one-out error over the sample of pixels, closed form."""
-        sample, columns = self.pixels.sample()
-        total = 0.0
-        for g in range(mode.ratio.size):
-            part = sample[:, self.label[columns] == g]
-            if part.shape[1]:
-                inverse = mode.inverse(g)
-                total += float(np.square(inverse @ part / np.diagonal(inverse)[:, None]).sum())
-        return total / sample.size
+    def _own(self, mode: Mode) -> Mode:
+        """Many pixels: each has its own phi, and the alpha and noise ratio that suit it, at the positions of all."""
+        found = sort_pixels(self.pixels, mode.posterior, mode.x, float(mode.alpha[0]), noise_var=self.noise)
+        self.label, self.phi = found.label, found.phi if self.noise is None else None
+        posterior = replace(mode.posterior, groups=found.groups)
+        return replace(mode, posterior=posterior, alpha=found.alpha, ratio=found.ratio)
 
     def _finish(self, name: str, evidence: dict[str, float], mode: Mode) -> CurveFit:
         active, scale, posterior = self.facts.active, self.scale, mode.posterior

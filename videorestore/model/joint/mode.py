@@ -14,13 +14,15 @@ import numpy as np
 
 from videorestore.model.covariance import Array, covariance, precision
 from videorestore.model.joint.features import plan
-from videorestore.model.joint.objective import Posterior, Windows, permuted
+from videorestore.model.joint.objective import MAX_RATIO, Posterior, Windows, permuted
 from videorestore.model.joint.optimize import minimise
-from videorestore.model.joint.pixels import log_likelihood, ratio_grid
+from videorestore.model.joint.pixels import log_likelihood
 from videorestore.model.options import Options
 
 STRETCH = 300
 """Frames in the middle of the curve from which a first alpha is found."""
+RATIOS = 28
+"""Noise ratios tried before the search."""
 EXACT = 400
 """Up to this many frames the exact posterior is used as it is."""
 ROOM = 2.0
@@ -47,7 +49,7 @@ class Mode:
             low = (order.size - STRETCH) // 2
             order = order[low : low + STRETCH]
         gram, sorted_x = group.gram[np.ix_(order, order)], x[order]
-        ratios = ratio_grid(max(posterior.noise_floor, 1e-5))
+        ratios = np.geomspace(max(posterior.noise_floor, 1e-5), MAX_RATIO, RATIOS)
         noise = None if group.noise_var is None else np.full(1, group.noise_var)
         best = (-np.inf, 100.0, 0.1)
         for alpha in np.geomspace(3.0, max(30.0, 0.25 * x.size**2), 7):

@@ -89,8 +89,6 @@ class Posterior:
         Repulsion; 0 is the plain GP-LVM with a uniform prior.
     noise_floor : float
         Smallest ratio. Without it the posterior is unbounded: one noise variance runs to 0.
-    top_alpha : float
-        Largest alpha.
     windows : sequence of (start, stop, sign), optional
         The density is the product of those of these stretches of frames, each to the power of its sign.
     fourier : Fourier, optional
@@ -105,7 +103,6 @@ class Posterior:
     r: float = 1.0
     periodic: bool = False
     noise_floor: float = 1e-5
-    top_alpha: float = np.inf
     windows: Windows | None = None
     fourier: Fourier | None = None
     between: Array | None = None
@@ -120,7 +117,7 @@ class Posterior:
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds of (log alpha, log ratio)."""
         low = [LOG_ALPHA[0]] * self.shapes + [np.log(self.noise_floor)] * len(self.groups)
-        top = min(LOG_ALPHA[1] + 2 * np.log(self.n), np.log(self.top_alpha))
+        top = LOG_ALPHA[1] + 2 * np.log(self.n)
         high = [top] * self.shapes + [np.log(MAX_RATIO)] * len(self.groups)
         return np.array(low), np.array(high)
 

@@ -1,6 +1,6 @@
-"""Hyper-parameters of single pixels for given positions, and groups of pixels that are alike.
+"""Hyper-parameters of single pixels for given positions: each chooses its alpha and noise ratio from a grid.
 
-With E = U diag(s) U' each pixel is a one-dimensional search over its noise ratio on the rotated data.
+With E = U diag(s) U' the likelihood of a pixel at any noise ratio follows from its rotated values.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ Array = NDArray[np.float64]
 Block = NDArray[Any]
 Indices = NDArray[np.intp]
 
-GRID = 28
-"""Noise ratios tried before the search."""
+RATIOS = 10
+"""Noise ratios that are offered to the pixels."""
+LENGTHS = (0.2, 1.0, 5.0)
+"""Alphas that are offered, over the one that all pixels share."""
+MATRICES = 5000
+"""Frames times classes of pixels at most: each class has matrices of the frames."""
 BLOCK = 800
 """Frames that are decomposed at once."""
-SPREAD = 5.0
-"""Factor between the alphas that are offered to the pixels."""
 PIECE = 4_000_000
 """Values that are turned to the eigenvectors at once."""
 
@@ -62,16 +64,14 @@ def eigenbasis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Eigenb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classes:
-    """Groups of hyper-parameters that pixels choose from: (groups,) each.
+    """Hyper-parameters that pixels choose from: noise ratio (classes,) and which of the offered alphas it goes with."""
 
-    ``shape`` says which alpha, ``ratio`` the noise ratio, ``weight`` the share of pixels (a prior for the
-    choice: it keeps the scatter of single pixels out of the groups).
-    """
-
-    alpha: Array
     shape: Indices
     ratio: Array
-    weight: Array
+
+    def some(self, chosen: Indices) -> Classes:
+        """Those with these numbers."""
+        return Classes(shape=self.shape[chosen], ratio=self.ratio[chosen])
 
 
 def log_likelihood(
@@ -93,139 +93,77 @@ def log_likelihood(
     return np.asarray(-0.5 * (n * np.log(phi) + logdet + quadratic / phi))
 
 
-def ratio_grid(floor: float) -> Array:
-    """Noise ratios from the floor to pure noise."""
-    return np.geomspace(floor, MAX_RATIO, GRID)
-
-
-def find_classes(table: Array, alpha: Array, ratio: Array, limit: int) -> Classes:
-    """Groups of hyper-parameters that serve a sample of pixels best.
-
-    The shares of a grid of (alpha, ratio) cells are estimated by EM from the pixels' likelihoods
-    (empirical Bayes), then neighbouring cells are joined until at most ``limit`` groups are left.
-    """
-    likelihood = np.exp(table - table.max(axis=(1, 2), keepdims=True))
-    share = np.full(table.shape[1:], 1.0 / table[0].size)
-    for _ in range(50):
-        joint = likelihood * share
-        share = (joint / joint.sum(axis=(1, 2), keepdims=True)).mean(axis=0)
-    mass = share.sum(axis=1)
-    used = mass > 0.03
-    used[mass.argmax()] = True
-    shape: list[int] = []
-    ratios: list[float] = []
-    weights: list[float] = []
-    for a in np.flatnonzero(used):
-        bins = max(1, round(limit * mass[a] / mass[used].sum()))
-        part = share[a] / mass[a]
-        # Middle of each cell's share in the cumulative distribution says which bin it goes to.
-        place = np.minimum(((np.cumsum(part) - 0.5 * part) * bins).astype(int), bins - 1)
-        for slot in range(bins):
-            member = place == slot
-            inside = part[member].sum()
-            if inside > 0.01:
-                shape.append(int(a))
-                ratios.append(float(np.exp(part[member] @ np.log(ratio[member]) / inside)))
-                weights.append(float(inside * mass[a]))
-    while len(shape) > limit:
-        out = int(np.argmin(weights))
-        for column in (shape, ratios, weights):
-            del column[out]
-    kept, renumbered = np.unique(shape, return_inverse=True)
-    weight = np.array(weights)
-    return Classes(
-        alpha=alpha[kept],
-        shape=renumbered.astype(np.intp),
-        ratio=np.array(ratios),
-        weight=weight / weight.sum(),
-    )
-
-
 def choose(
     block: Block, bases: list[Eigenbasis], classes: Classes, noise: Array | None, count: Array | None = None
 ) -> tuple[Indices, Array]:
-    """Group (k,) of each centred pixel (n, k), and its phi (k,) there."""
-    k = block.shape[1]
-    n: Any = block.shape[0] if count is None else count
-    best = np.full(k, -np.inf)
-    label = np.zeros(k, dtype=np.intp)
-    phi = np.zeros(k)
-    for a, b in enumerate(bases):
-        member = np.flatnonzero(classes.shape == a)
+    """The likeliest class (k,) of each centred pixel (n, k), and its phi (k,) there; other arguments as of `log_likelihood`."""
+    every = np.arange(block.shape[1])
+    best, phi = np.full(every.size, -np.inf), np.zeros(every.size)
+    label = np.zeros(every.size, dtype=np.intp)
+    for a in np.unique(classes.shape):
+        member, b = np.flatnonzero(classes.shape == a), bases[a]
         squares = b.squares(block)
-        ratio = classes.ratio[member]
-        value = log_likelihood(squares, b.values, ratio, noise, count) + np.log(classes.weight[member])
+        value = log_likelihood(squares, b.values, classes.ratio[member], noise, count)
         top = value.argmax(axis=1)
-        better = value[np.arange(k), top] > best
-        best = np.where(better, value[np.arange(k), top], best)
+        better = value[every, top] > best
+        best = np.where(better, value[every, top], best)
         label = np.where(better, member[top], label)
+        ratio = classes.ratio[member[top]]
         if noise is None:
-            quadratic = squares @ (1.0 / (b.values[:, None] + ratio[None, :])).astype(squares.dtype)
-            here = quadratic[np.arange(k), top].astype(np.float64) / n
+            own = (squares / (b.values + ratio[:, None])).sum(axis=1, dtype=np.float64)
+            own /= len(block) if count is None else count
         else:
-            here = noise / ratio[top]
-        phi = np.where(better, here, phi)
+            own = noise / ratio
+        phi = np.where(better, own, phi)
     return label, phi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorting:
-    """Groups of pixels at given positions.
+    """Classes of pixels at given positions.
 
     Attributes
     ----------
-    classes : Classes
-        Hyper-parameters of each group.
+    alpha : ndarray (shapes,)
+    ratio : ndarray (groups,)
     label, phi : ndarray (d,)
         Group of each pixel, -1 where it never changes, and its own signal variance there.
     groups : list of Group
     """
 
-    classes: Classes
+    alpha: Array
+    ratio: Array
     label: Indices
     phi: Array
     groups: list[Group]
 
 
 def sort_pixels(
-    pixels: Pixels,
-    posterior: Posterior,
-    x: Array,
-    offered: Array,
-    *,
-    limit: int,
-    noise_var: float | None,
-    scaled: bool,
+    pixels: Pixels, posterior: Posterior, x: Array, alpha: float, *, noise_var: float | None
 ) -> Sorting:
-    """Find at most ``limit`` groups for positions ``x`` (u,), then let each pixel choose in one pass.
+    """Let each pixel choose its class at positions ``x`` (u,), in one pass; those that few of a sample choose are not offered.
 
     Parameters
     ----------
-    offered : ndarray
-        Alphas to choose from.
+    alpha : float
+        What all pixels share.
     noise_var : float, optional
-        Known noise variance.
-    scaled : bool
-        Divide each pixel by its own sqrt(phi) before it enters its group's Gram matrix.
+        Known noise variance; else each pixel is divided by its own sqrt(phi) in its group's Gram matrix.
     """
     facts = pixels.facts
     counted = None if facts.complete else pixels.seen
 
-    def known(size: int) -> Array | None:
-        return None if noise_var is None else np.full(size, noise_var)
+    def chosen(block: Block, at: slice | Indices, classes: Classes) -> tuple[Indices, Array]:
+        noise = None if noise_var is None else np.full(block.shape[1], noise_var)
+        return choose(block, bases, classes, noise, None if counted is None else counted[at])
 
-    def count_of(at: slice | Indices) -> Array | None:
-        return None if counted is None else counted[at]
-
-    sample, columns = pixels.sample()
-    ratio = ratio_grid(posterior.noise_floor)
+    offered = alpha * np.array(LENGTHS)
     bases = [eigenbasis(posterior.kernel, x, float(a), posterior.periodic) for a in offered]
-    tables = [
-        log_likelihood(b.squares(sample), b.values, ratio, known(columns.size), count_of(columns))
-        for b in bases
-    ]
-    classes = find_classes(np.stack(tables, axis=1), offered, ratio, limit)
-    bases = [bases[int(np.flatnonzero(offered == a)[0])] for a in classes.alpha]
+    shape, step = np.divmod(np.arange(offered.size * RATIOS), RATIOS)
+    classes = Classes(shape=shape, ratio=np.geomspace(posterior.noise_floor, MAX_RATIO, RATIOS)[step])
+    share = np.bincount(chosen(*pixels.sample(), classes)[0], minlength=step.size)
+    usual = np.argsort(-share, kind="stable")[: max(2, MATRICES // x.size)]
+    classes = classes.some(usual[share[usual] > 0])
     label, phi = np.full(facts.mean.size, -1, dtype=np.intp), np.zeros(facts.mean.size)
     size = max(256, PIECE // x.size)
 
@@ -233,10 +171,9 @@ def sort_pixels(
         for first in range(0, block.shape[1], size):
             piece = slice(first, min(first + size, block.shape[1]))
             at = slice(here.start + piece.start, here.start + piece.stop)
-            on = facts.active[at]
-            one, own = choose(block[:, piece], bases, classes, known(on.size), count_of(at))
-            label[at], phi[at] = np.where(on, one, -1), np.where(on, own, 0.0)
-        return label[here], phi[here] if scaled else None
+            one, own = chosen(block[:, piece], at, classes)
+            label[at], phi[at] = np.where(facts.active[at], one, -1), np.where(facts.active[at], own, 0.0)
+        return label[here], phi[here] if noise_var is None else None
 
     grams, sizes = pixels.grams(assign, classes.ratio.size)
     # A class that no pixel chose would leave an empty Gram matrix.
@@ -245,9 +182,8 @@ def sort_pixels(
     number[used] = np.arange(used.size)
     shapes, shape = np.unique(classes.shape[used], return_inverse=True)
     return Sorting(
-        classes=Classes(
-            alpha=classes.alpha[shapes], shape=shape, ratio=classes.ratio[used], weight=classes.weight[used]
-        ),
+        alpha=offered[shapes],
+        ratio=classes.ratio[used],
         label=np.where(label >= 0, number[np.maximum(label, 0)], -1),
         phi=phi,
         groups=[
