@@ -204,7 +204,7 @@ def test_progress_is_told():
     seen = []
     _, _, y = planted(30, 40)
     ElectroGP(callback=lambda stage, i, v: seen.append((stage, i, v))).fit(y)
-    assert {stage.split(" ")[0] for stage, _, _ in seen} >= {"shared", "regroup"}
+    assert {stage.split(" ")[0] for stage, _, _ in seen} >= {"shared", "repulsion"}
 
 
 def test_gram_matrices_equal_products():

@@ -6,7 +6,6 @@ from scipy.special import roots_jacobi
 
 from tests.reference import corp as corp_twin
 from tests.reference import gp as gp_twin
-from tests.reference import tour as tour_twin
 from videorestore.model import _kernels
 from videorestore.model.coulomb import _kernels as _corp_kernels
 
@@ -99,41 +98,3 @@ def test_mode_between_neighbours_has_no_slope():
     points = np.array([0.1, 0.35, 0.8])
     mode = _corp_kernels.mode_between(points, 3, 0.35, 0.8)
     assert abs((1 / np.tan(np.pi * (mode - points))).sum()) < 1e-5
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_tours_visit_all_and_only_get_shorter(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(9, 2))
-    cost = np.square(points[:, None] - points[None]).sum(axis=2)
-    pairs = np.array([(i, j) for i in range(9) for j in range(i + 1, 9)])
-    edges = pairs[np.argsort([cost[i, j] for i, j in pairs], kind="stable")]
-    tour = _kernels.greedy_tour(edges, 9)
-    assert sorted(tour) == list(range(9))
-    walked = {frozenset((int(a), int(b))) for a, b in zip(tour[:-1], tour[1:])}
-    assert walked == tour_twin.greedy_edges(edges, 9)
-    before = tour_twin.length(tour, cost)
-    _kernels.shorten_tour(tour, cost, 50)
-    assert sorted(tour) == list(range(9)) and tour_twin.length(tour, cost) <= before + 1e-12
-    shuffled = rng.permutation(9)
-    before = tour_twin.length(shuffled, cost)
-    _kernels.shorten_tour(shuffled, cost, 50)
-    assert sorted(shuffled) == list(range(9)) and tour_twin.length(shuffled, cost) <= before
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_shortened_tour_of_few_points_is_nearly_the_shortest(seed):
-    points = np.random.default_rng(seed).normal(size=(7, 2))
-    cost = np.linalg.norm(points[:, None] - points[None], axis=2)
-    tour = np.arange(7)
-    _kernels.shorten_tour(tour, cost, 50)
-    assert tour_twin.length(tour, cost) <= 1.1 * tour_twin.shortest(cost)
-
-
-def test_tour_of_a_circle_is_the_circle():
-    angle = 2 * np.pi * np.arange(11) / 11
-    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    cost = np.square(points[:, None] - points[None]).sum(axis=2)
-    tour = np.random.default_rng(0).permutation(11)
-    _kernels.shorten_tour(tour, cost, 50)
-    assert set(np.abs(np.diff(tour))) <= {1, 10}

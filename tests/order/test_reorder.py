@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import kendalltau
 
 from videorestore.errors import InputError
-from videorestore.order._kernels_path import search_tour, tour_cost
+from videorestore.model._kernels_tour import search_tour, tour_cost
+from videorestore.model.tour import open_path
 from videorestore.order.distances import clean_distances, describe, find_foreign
-from videorestore.order.path import open_path
 from videorestore.order.reorder import reorder
 
 

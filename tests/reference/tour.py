@@ -16,24 +16,6 @@ def shortest(cost):
     return min(length((0, *rest), cost) for rest in permutations(range(1, n)))
 
 
-def greedy_edges(edges, n):
-    """Edges of the paths that joining the shortest edges first leads to: no fork, no circle."""
-    taken: list[tuple[int, int]] = []
-
-    def reach(a):
-        found, grown = {a}, True
-        while grown:
-            more = {q for p, q in taken if p in found} | {p for p, q in taken if q in found}
-            grown = not more <= found
-            found |= more
-        return found
-
-    for a, b in ((int(p), int(q)) for p, q in edges):
-        if all(sum(k in edge for edge in taken) < 2 for k in (a, b)) and b not in reach(a):
-            taken.append((a, b))
-    return {frozenset(edge) for edge in taken}
-
-
 def cost_with_bends(order, cost, weight):
     """Of a closed tour: its edges, and at every node the detour over going straight; the last node is a free end."""
     end = len(cost) - 1

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.sparse.linalg import eigsh
 
 from videorestore.errors import InputError
-from videorestore.model._kernels import greedy_tour, shorten_tour
+from videorestore.model.tour import closed_path, open_path
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,7 +47,8 @@ def order_from(method: str, distance: Array, n_neighbors: int = 8, periodic: boo
     if method == "order":
         return np.arange(n)
     if method == "chain":
-        return _chain(distance, periodic)
+        path = open_path(distance, bend=0.0)
+        return (closed_path(distance, path, bend=0.0) if periodic else path).astype(np.intp)
     embed = {"eigenmaps": _eigenmaps, "isomap": isomap, "lle": _lle, "pca": _pca}.get(method)
     if embed is None:
         raise InputError(f"init must be 'auto', 'order', one of {METHODS} or positions, got {method!r}")
@@ -145,28 +146,6 @@ def _lle(distance: Array, k: int, dim: int) -> Array:
     w = csr_array((weight.ravel(), (rows, near.ravel())), shape=(n, n))
     m = csr_array(eye_array(n)) - w
     return _bottom(csr_array(m.T @ m), dim)
-
-
-def _chain(distance: Array, closed: bool) -> Indices:
-    """Short way through all frames: greedy edges, then exchanges; open ways end at a point near to all."""
-    n = distance.shape[0]
-    cost = distance
-    if not closed:
-        cost = np.zeros((n + 1, n + 1))
-        cost[:n, :n] = distance
-        # Costs nothing to reach, yet must not be the first choice of the greedy step.
-        reach = cost.copy()
-        reach[n] = reach[:, n] = distance.max()
-    else:
-        reach = cost
-    i, j = np.triu_indices(cost.shape[0], 1)
-    edges = np.stack([i, j], axis=1)[np.argsort(reach[i, j], kind="stable")]
-    tour = greedy_tour(edges, cost.shape[0])
-    shorten_tour(tour, cost, 100)
-    if closed:
-        return tour.astype(np.intp)
-    cut = int(np.flatnonzero(tour == n)[0])
-    return np.concatenate([tour[cut + 1 :], tour[:cut]]).astype(np.intp)
 
 
 def ranks(key: Array | Indices) -> Array:

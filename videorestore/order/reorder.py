@@ -13,8 +13,12 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
+from videorestore.model.starts import order_from
+from videorestore.model.tour import Doubles, Ints, closed_path, open_path
 from videorestore.order.distances import clean_distances, describe, find_foreign
-from videorestore.order.path import Doubles, Ints, closed_path, open_path
+
+SPECTRA = (5, 8)
+"""Neighbours of a frame in the graphs whose slowest vibrations are orders to start from, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +82,9 @@ def reorder(
     if foreign.any():
         # Foreign frames would otherwise own the leading components of the noise removal.
         distance = clean_distances(features[kept])
-    path = open_path(distance)
+    path = open_path(
+        distance, [order_from("eigenmaps", np.square(distance), k) for k in SPECTRA if len(kept) > k + 2]
+    )
     ring = _is_closed(distance, path)
     if ring:
         path = closed_path(distance, path)

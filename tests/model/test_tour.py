@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.reference.tour import cost_with_bends, length, shortest
-from videorestore.order import _kernels_path as kernels
+from videorestore.model import _kernels_tour as kernels
+from videorestore.model.tour import closed_path, open_path
 
 pytestmark = pytest.mark.kernel
 
@@ -104,3 +105,21 @@ def test_without_bends_the_shortest_way_is_found():
         kicks = np.random.default_rng(seed).integers(0, 1 << 30, (40, 2))
         cost = kernels.search_tour(distance, near, tour, 0.0, kicks)
         assert cost == pytest.approx(length(tour, distance)) == pytest.approx(shortest(distance))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_through_few_points_is_nearly_the_shortest(seed):
+    distance = plane(8, seed)[:-1, :-1]
+    path = open_path(distance, bend=0.0)
+    padded = np.zeros((8, 8))
+    padded[:-1, :-1] = distance
+    assert sorted(path) == list(range(7))
+    assert length(np.append(path, 7), padded) <= 1.02 * shortest(padded)
+
+
+def test_a_closed_path_of_a_circle_is_the_circle():
+    angle = 2 * np.pi * np.arange(11) / 11
+    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    square = np.square(points[:, None] - points[None]).sum(axis=2)
+    path = closed_path(square, np.random.default_rng(0).permutation(11), bend=0.0)
+    assert set(np.abs(np.diff(path))) <= {1, 10}

@@ -1,6 +1,8 @@
-"""The shortest smooth path through all frames: a search from several starts on their distances."""
+"""The shortest path through all frames, smooth where that is asked for: a search from several starts on their distances."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +32,9 @@ def _padded(distance: Doubles) -> Doubles:
     return padded
 
 
-def open_path(distance: Doubles) -> Ints:
-    """The best open path from several starts."""
-    from videorestore.order._kernels_path import search_tour
+def open_path(distance: Doubles, others: Iterable[Ints] = (), *, bend: float = BEND) -> Ints:
+    """The best open path (n,) through all points, from greedy chains and from ``others``; distances (n, n)."""
+    from videorestore.model._kernels_tour import search_tour
 
     n = len(distance)
     if n < 4:
@@ -41,32 +43,33 @@ def open_path(distance: Doubles) -> Ints:
     near = _near(padded)
     rng = np.random.default_rng(0)
     begin = [greedy_chain(distance, int(s)) for s in np.linspace(0, n - 1, min(n, STARTS)).astype(int)]
-    begin += [spectral_order(distance, k) for k in (5, 8) if n > k + 2]
     best, lowest = begin[0], np.inf
-    for start in begin:
+    for start in (*begin, *others):
         tour = np.append(start, n).astype(np.int64)
         # The shortest way first; then bends count too.
         search_tour(padded, near, tour, 0.0, np.empty((0, 2), np.int64))
-        cost = search_tour(padded, near, tour, BEND, rng.integers(0, 1 << 30, (min(4 * n, 2000), 2)))
+        cost = search_tour(padded, near, tour, bend, _kicks(n, rng))
         if cost < lowest - 1e-9:
             lowest = cost
             best = np.roll(tour, -int(np.flatnonzero(tour == n)[0]))[1:].copy()
     return best
 
 
-def closed_path(distance: Doubles, path: Ints) -> Ints:
+def closed_path(distance: Doubles, path: Ints, *, bend: float = BEND) -> Ints:
     """Improve a path as a closed tour."""
-    from videorestore.order._kernels_path import search_tour
+    from videorestore.model._kernels_tour import search_tour
 
     n = len(distance)
     if n < 8:
         return path
     tour = path.astype(np.int64).copy()
-    rng = np.random.default_rng(0)
-    search_tour(
-        _padded(distance), _near(distance), tour, BEND, rng.integers(0, 1 << 30, (min(4 * n, 2000), 2))
-    )
+    search_tour(_padded(distance), _near(distance), tour, bend, _kicks(n, np.random.default_rng(0)))
     return tour
+
+
+def _kicks(n: int, rng: np.random.Generator) -> Ints:
+    """Random numbers for the search."""
+    return np.asarray(rng.integers(0, 1 << 30, (min(4 * n, 2000), 2)))
 
 
 def _short(distance: Doubles) -> Ints:
@@ -90,20 +93,3 @@ def greedy_chain(distance: Doubles, start: int) -> Ints:
         chain.append(following)
         left[following] = False
     return np.array(chain)
-
-
-def spectral_order(distance: Doubles, neighbours: int) -> Ints:
-    """Order of the Fiedler vector of a graph of near frames with weights scaled to each frame's surroundings."""
-    n = len(distance)
-    index = np.argsort(distance, axis=1, kind="stable")[:, 1 : neighbours + 1]
-    scale = np.take_along_axis(distance, index[:, -1:], axis=1)[:, 0] + 1e-9 * (distance.max() + 1e-300)
-    weight = np.zeros((n, n))
-    rows = np.arange(n)[:, None]
-    weight[rows, index] = np.exp(-(distance[rows, index] ** 2) / (scale[:, None] * scale[index]))
-    weight = np.maximum(weight, weight.T)
-    # A weak link between all frames keeps the graph in one piece.
-    weight += 1e-6 * (1 - np.eye(n))
-    degree = weight.sum(axis=1)
-    laplacian = np.eye(n) - weight / np.sqrt(degree[:, None] * degree[None, :])
-    _, vectors = np.linalg.eigh(laplacian)
-    return np.argsort(vectors[:, 1] / np.sqrt(degree), kind="stable")
