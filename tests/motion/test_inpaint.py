@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from videorestore.errors import InputError
+from videorestore.motion import inpaint_scene
+from videorestore.motion.flow import medium_flow
 from videorestore.motion.inpaint import REACH, inpaint
 from videorestore.motion.inpaint_scene import Scene
 
@@ -149,3 +151,20 @@ def test_known_pixels_wait_as_long_as_the_lasting_hole_beside_them():
     expected = (frames[2] + frames[6]) / 2
     np.testing.assert_allclose(near.pixels[8:32, 8:32], expected[8:32, 8:32], atol=1e-3)
     np.testing.assert_allclose(near.pixels[0, 0], (frames[3, 0, 0] + frames[5, 0, 0]) / 2, atol=1e-3)
+
+
+def test_motion_is_sought_at_the_full_resolution_around_few_holes_only(monkeypatch):
+    frames = moving_picture(n=4, height=160, width=160)
+    masks = np.zeros(frames.shape[:3], bool)
+    masks[:, 40:43, 50:53] = masks[:, 110:112, 90:94] = True
+    sought = []
+
+    def counted(first, second, *, fine=False, **options):
+        sought.append(first.size * fine)
+        return medium_flow(first, second, fine=fine, **options)
+
+    monkeypatch.setattr(inpaint_scene, "medium_flow", counted)
+    made, _ = inpaint(np.where(masks[..., None], 0, frames).astype(np.float32), masks)
+    pairs = 2 * (len(frames) - 1)
+    assert 0 < sum(sought) < 0.2 * pairs * frames[0, ..., 0].size
+    assert error(made, frames, masks) < 0.05 * frames.std()

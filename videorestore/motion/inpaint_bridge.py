@@ -13,11 +13,10 @@ import numpy as np
 
 from videorestore.clip import FloatArray, Mask
 from videorestore.motion.flow import Flow, FlowCache, View, pair
-from videorestore.motion.inpaint_fusion import Guess
+from videorestore.motion.inpaint_fusion import WINDOW, Guess
 from videorestore.motion.interpolate import interpolate
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
-_AROUND = 20  # pixels around a hole in which the moment is made as well, to be judged by what is known there
 _MARGIN = 16  # pixels beyond these, and beyond the motion, that its paths are found from
 _ENDS = 0.17  # share, per frame between the ends, of the variance of that moment that other guesses leave
 _MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
@@ -112,11 +111,12 @@ class Bridges:
         trust = np.zeros(deep.shape, np.float32)
         variance = np.full(deep.shape, 1e3, np.float32)
         for (before, after), part in sorted(groups.items()):
-            near = cv2.dilate(part.astype(np.uint8), np.ones((2 * _AROUND + 1,) * 2, np.uint8)) > 0
+            # As far as it is judged by what is known there.
+            near = cv2.dilate(part.astype(np.uint8), np.ones((2 * WINDOW + 1,) * 2, np.uint8)) > 0
             near &= ~covered
             way = self.flow(before, after).vectors[near]
             far = int(np.abs(way).max()) if len(way) else 0
-            for box in boxes_around(part, _AROUND + _MARGIN + far):
+            for box in boxes_around(part, WINDOW + _MARGIN + far):
                 here = near[box]
                 middle, spread = self._between(before, k, after, box)
                 pixels[box][here] = middle[here]

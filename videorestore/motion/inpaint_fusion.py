@@ -20,7 +20,7 @@ from videorestore.spatial.membrane import blur, gaussian_mean
 BAND = 7
 """Known pixels so near to a hole teach what happens inside."""
 
-WINDOW = 16
+WINDOW = 12
 """Pixels around a hole that its windows reach: nothing else is looked at."""
 
 _TEACH = 5.0  # sigma of the window in which guesses are compared with what is known

@@ -51,6 +51,7 @@ _MISS = 1.5  # pixels by which forward and backward may disagree
 _TOLD = 0.5  # share of the missing pixels that the next frames must show for another model to be heard
 _LATE = 0.03  # share of the missing pixels that may still be unseen when no farther frame is asked
 _ANEW = 12  # pixels around a hole in which the second pass seeks its motion anew
+_FEW = 0.2  # share of missing pixels below which the first pass need not be careful: it only fills in for the second
 
 
 class Scene:
@@ -70,6 +71,7 @@ class Scene:
         self.known: Mask = np.ascontiguousarray(~holes)
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
+        self.few: NDArray[np.bool_] = np.asarray(holes.mean(axis=(1, 2)) < _FEW)
         self.boxes = cache(lambda k: boxes_around(~self.known[k], WINDOW))
         self.around = cache(lambda k, at: Around(self.known[k][self.boxes(k)[at]]))
         self.spatial = cache(self._spatial)
@@ -119,7 +121,7 @@ class Scene:
         if self.whole[k]:
             return self.frames[k], np.dstack([np.zeros_like(seen), seen])
         if level:
-            pixels, variance = self._mend(k, 0, FIRST)
+            pixels, variance = self._mend(k, 0, 1 if self.few[k] else FIRST)
             return pixels, np.dstack([over_channels(variance), seen])
         pixels, sd = self.alone(k)
         doubt = over_channels(sd * sd)
@@ -141,7 +143,8 @@ class Scene:
         here, there = (luma(self.filled(level, k)[0]) for k in (i, j))
         anew = boxes_around(~(self.known[i] & self.known[j]), _ANEW, cell=4) if level else []
         if not level or share_of(anew, here.shape) > DENSE:
-            vectors = medium_flow(here, there, fine=True)
+            # Half of the resolution sees past narrow holes, and is misled less by what fills them at first.
+            vectors = medium_flow(here, there, fine=bool(level or not (self.few[i] and self.few[j])))
         else:
             # Only what was filled has changed since the first pass.
             vectors = self.vectors(0, i, j).copy()
