@@ -130,7 +130,7 @@ rows = np.zeros((3, most, d), np.float32)
 rows[:2, :m] = rng.normal(0, 3, (2, m, d))
 room = (np.zeros(shape, np.float32) for shape in ((2, d, most), (4, most, most), (most, 4), (2, d)))
 share = posterior(rows, *room, m, own, d)
-print(rows[2, :own].tobytes().hex(), share, sum(posterior.stats.cache_hits.values()), "scipy.linalg" in sys.modules)
+print(rows[2, :own].tobytes().hex(), share, sum(posterior.dispatcher.stats.cache_hits.values()), "scipy.linalg" in sys.modules)
 """
 
 
@@ -201,7 +201,7 @@ import numpy as np
 from videorestore.spatial._kernels_noise import look_up
 table = np.zeros(2, np.float32)
 look_up(table, table, 0.0, 1.0, table)
-print(sum(look_up.stats.cache_hits.values()))
+print(sum(look_up.dispatcher.stats.cache_hits.values()))
 """
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,16 +45,39 @@ def kernel(function: _Function) -> _Function:
     Kernels are inlined where others call them. A call would be bound to the callee's own code in the process that
     compiles, and to the caller's copy of it in those that load the cache; the two round differently.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "forceinline": True}
-    try:
-        dispatcher: Any = numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        # No folder can be written to: neither the package's own, nor one of the user's.
-        _uncached.append(function.__name__)
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
-    if not numba.config.DISABLE_JIT:
-        dispatcher._cache = _Kept(function)
-    return dispatcher  # type: ignore[no-any-return]
+    return function if numba.config.DISABLE_JIT else _Kernel(function)  # type: ignore[return-value]
+
+
+class _Kernel:
+    """A function that Numba hears of when it is first called, or inlined: most runs need few of all kernels."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._lock = threading.Lock()
+        self._dispatcher: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (self._dispatcher or self.dispatcher)(*args, **kwargs)
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's own face of it."""
+        with self._lock:
+            if self._dispatcher is None:
+                function = self.__wrapped__  # type: ignore[attr-defined]
+                made: Any = numba.njit(nogil=True, fastmath=FLAGS, forceinline=True)(function)
+                try:
+                    made._cache = _Kept(function)
+                except RuntimeError:
+                    # No folder can be written to: neither the package's own, nor one of the user's.
+                    _uncached.append(function.__name__)
+                self._dispatcher = made
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba takes it where another kernel names it."""
+        return self.dispatcher._numba_type_
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]

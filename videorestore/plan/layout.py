@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from videorestore.detect.sight import LARGEST
 from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.engines import CLEANED
 from videorestore.make.tiles import SIDE, is_cut, overlap, stretches
 from videorestore.make.window import PORTION
-from videorestore.motion.inpaint import tile_pixels
 from videorestore.request import Quality
 
 BASE = 300 << 20
@@ -153,7 +151,7 @@ def motion_layout(
         Bytes of `MAKING`, where whole frames are made.
     """
     pixels = height * width
-    looked_at = min(pixels, LARGEST)
+    looked_at, tile = _mended_parts(height, width) if mending else (0, 0)
     choices: list[Layout] = []
     for side in SIDES:
         for on_disk in (False, True):
@@ -170,7 +168,7 @@ def motion_layout(
                 anyway = max(work, 12 * looked_at if mending else 0) + held * pixels
                 mended = max(work, MENDING_PART * part) + held * pixels
             else:
-                mended = anyway + SCENE * tile_pixels(height, width)
+                mended = anyway + SCENE * tile
             anyway, mended = (value + ENCODER_FRAME * pixels for value in (anyway, mended))
             per_frame = max(anyway, mended) if mending else anyway
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
@@ -191,6 +189,14 @@ def motion_layout(
         return False, cost
 
     return min(choices, key=order)
+
+
+def _mended_parts(height: int, width: int) -> tuple[int, int]:
+    """Pixels in which damage is sought, and of the largest part that is mended at once."""
+    from videorestore.detect.sight import LARGEST
+    from videorestore.motion.inpaint import tile_pixels
+
+    return min(height * width, LARGEST), tile_pixels(height, width)
 
 
 def curve_layout(

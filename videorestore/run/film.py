@@ -22,7 +22,7 @@ from videorestore.plan.layout import least_bytes
 from videorestore.plan.look import helped_by
 from videorestore.request import Common
 from videorestore.request.common import Mending
-from videorestore.run import cluster, memory, piecework, workers
+from videorestore.run import memory, piecework, workers
 from videorestore.run.coded import copied_groups, name_recoded, sink_like, unchanged
 from videorestore.run.identity import describe, input_prints
 from videorestore.run.maps import join_masks, join_sd, mask_maps, sd_maps
@@ -169,6 +169,8 @@ def _check(job: Job, opened: Source) -> None:
     if (masks := _mask_name(options)) is not None:
         mask_maps(masks, shape, job.sink).check(read)
     if options.cluster is not None:
+        from videorestore.run import cluster
+
         cluster.check_cluster(options.cluster)
 
 
@@ -334,6 +336,8 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
         return piecework.store_piece(assignment, work, source, number)
 
     if options.cluster is not None:
+        from videorestore.run import cluster
+
         stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
         # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
