@@ -70,7 +70,9 @@ class Tape:
         if self.clock.repaired:
             notes.append(f"{self.clock.repaired} frame times did not increase and were moved")
         if policy == "dts":
-            notes.append("presentation times are out of order or not stored; the order of decoding gives the times")
+            notes.append(
+                "presentation times are out of order or not stored; the order of decoding gives the times"
+            )
         return FrameIndex(
             times=tuple(self.times),
             durations=(*(b - a for a, b in zip(self.times, self.times[1:])), final),
