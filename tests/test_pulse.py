@@ -46,7 +46,7 @@ def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
     folder = WorkFolder(str(tmp_path / "out.mkv"))
     folder.path.mkdir()
     heard: list[tuple[Any, ...]] = []
-    tally = Tally("denoise", [10, 10, 4], [1, 2], folder, lambda *said: heard.append(said))
+    tally = Tally("denoise", [10, 10, 4], [2.0, 2.0, 0.8], [1, 2], folder, lambda *said: heard.append(said))
     tally.tell()
     folder.pulse(1)(0.55)
     tally.tell()
@@ -60,3 +60,32 @@ def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
     folder.save_facts(2, [])
     tally.tell()
     assert heard[-1] == ("denoise", 24, 24)
+
+
+def test_frames_count_by_what_they_take(tmp_path: Path) -> None:
+    from videorestore.run.store import WorkFolder
+    from videorestore.run.tally import Tally
+
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir()
+    heard: list[float] = []
+    tally = Tally("restore", [50, 50], [1.0, 9.0], [0, 1], folder, lambda _, done, total: heard.append(done))
+    folder.save_facts(0, [])  # half of the frames, but they needed nothing
+    tally.tell()
+    folder.pulse(1)(0.5)
+    tally.tell()
+    assert heard == [10, 55]
+
+
+def test_what_is_made_on_demand_stays_within_its_part() -> None:
+    heard: list[float] = []
+
+    def made() -> Any:
+        for k in range(4):
+            pulse.at(k / 4)
+            yield k
+
+    with pulse.listening(heard.append):
+        pairs = list(zip(*(pulse.within(p / 2, (p + 1) / 2, made()) for p in (0, 1))))
+    assert pairs == [(k, k) for k in range(4)]
+    assert heard == [0, 0.5, 0.125, 0.625, 0.25, 0.75, 0.375, 0.875]

@@ -39,16 +39,36 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def part(low: float, high: float) -> Iterator[None]:
-    """What is done meanwhile is the part from ``low`` to ``high`` of the work at hand."""
+def _between(low: float, high: float) -> Iterator[None]:
+    """What is done meanwhile belongs to the part from ``low`` to ``high`` of the work at hand."""
     before = _here.low, _here.high
     width = before[1] - before[0]
     _here.low, _here.high = before[0] + low * width, before[0] + high * width
     try:
         yield
     finally:
-        at(1.0)
         _here.low, _here.high = before
+
+
+@contextmanager
+def part(low: float, high: float) -> Iterator[None]:
+    """What is done meanwhile is the part from ``low`` to ``high`` of the work at hand."""
+    with _between(low, high):
+        try:
+            yield
+        finally:
+            at(1.0)
+
+
+def within(low: float, high: float, items: Iterator[_Item]) -> Iterator[_Item]:
+    """Things that are made as they are asked for; the making of all of them is the part from ``low`` to ``high``."""
+    while True:
+        with _between(low, high):
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
 
 
 def at(share: float) -> None:

@@ -84,4 +84,5 @@ def test_stretches_along_motion_fit_beside_a_curve(size):
     assert both.core <= alone.core
     if stretch.core > along.core:
         assert both.piece_bytes(both.core) <= 2 << 30
-    assert both.piece_bytes(1) >= stretch.piece_bytes(stretch.core + 20)
+    # A short shot needs no room for a long stretch.
+    assert both.piece_bytes(1) < stretch.piece_bytes(stretch.core + 20) <= both.piece_bytes(200)

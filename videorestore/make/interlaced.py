@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.fields.complete import REACH, Field, complete, own_lines
 from videorestore.fields.split import FieldView, joined, weave
-from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
+from videorestore.make.cost import COPYING, ENCODING
 from videorestore.make.pipeline import Restoring
 from videorestore.make.work import Made, Origin, Piece, Shot, Work
 from videorestore.media.source import FrameIndex, Source
@@ -84,23 +85,32 @@ class Interlaced(Work):
         """How many frames each piece gives."""
         return [self.first_output(p.stop) - self.first_output(p.start) for p in self.pieces]
 
-    def seconds(self) -> float:
-        """Estimated CPU time in seconds."""
-        pixels = self.shape.height * self.shape.width
-        made = sum(o.top is None or o.bottom is None for o in self.outputs)
-        frames = sum(p.stop - p.start for p in self.pieces)
-        work = COMPLETING[self.quality] * made + (COPYING + ENCODING) * len(self.outputs)
-        if self.inner is not None:
-            return 2 * self.inner.seconds() + work * pixels / 1e6
-        return STARTING + LOOKING * frames * min(pixels, LOOKED_AT) / 1e6 + work * pixels / 1e6
+    def piece_seconds(self) -> list[float]:
+        """See `Work.piece_seconds`."""
+        before = [0.0] * len(self.pieces) if self.inner is None else self.inner.piece_seconds()
+        return [2 * seconds + self._completing(piece) for seconds, piece in zip(before, self.pieces)]
+
+    def _outputs(self, piece: Piece) -> tuple[Output, ...]:
+        return self.outputs[self.first_output(piece.start) : self.first_output(piece.stop)]
+
+    def _completing(self, piece: Piece) -> float:
+        """CPU time after the fields of a piece are restored."""
+        outputs = self._outputs(piece)
+        made = sum(o.top is None or o.bottom is None for o in outputs)
+        work = COMPLETING[self.quality] * made + (COPYING + ENCODING) * len(outputs)
+        return work * self.shape.height * self.shape.width / 1e6
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        outputs = self.outputs[self.first_output(piece.start) : self.first_output(piece.stop)]
-        mended = self._mended(source, piece)
+        outputs = self._outputs(piece)
+        before = 0.0 if self.inner is None else 2 * self.inner.seconds_of(piece)
+        fields = before / (before + self._completing(piece))
+        with pulse.part(0.0, fields):
+            mended = self._mended(source, piece)
         frames = {number: made.frame for number, made in mended.items()}
         made = self._completed(piece, frames, outputs)
-        for output in outputs:
+        for k, output in enumerate(outputs):
+            pulse.at(fields + (1.0 - fields) * k / len(outputs))
             if output.top is not None and output.bottom is not None:
                 frame = weave(frames[output.top], frames[output.bottom])
                 origins = (mended[output.top].origin, mended[output.bottom].origin)
@@ -233,9 +243,9 @@ class Whole(Work):
         """How many frames each piece gives."""
         return self.inner.output_counts()
 
-    def seconds(self) -> float:
-        """Estimated CPU time in seconds."""
-        return self.fields.seconds() + self.inner.seconds()
+    def piece_seconds(self) -> list[float]:
+        """See `Work.piece_seconds`; to read a frame is to make it of its fields."""
+        return self.inner.piece_seconds()
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
@@ -268,7 +278,8 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
         else replace(inner, steps=replace(inner.steps, masks=masks.of_field(p, source.height)))
         for p in (0, 1)
     ]
-    pairs = zip(*(work.make(FieldView(source, p), piece) for p, work in enumerate(of_each)), strict=True)
+    made_of_each = (work.make(FieldView(source, p), piece) for p, work in enumerate(of_each))
+    pairs = zip(*(pulse.within(p / 2, (p + 1) / 2, made) for p, made in enumerate(made_of_each)), strict=True)
     likes = source.frames(piece.start, piece.stop)
     like = next(likes)
     for top, bottom in pairs:
@@ -343,9 +354,9 @@ class FieldWise(Work):
         """How many frames each piece gives."""
         return self.inner.output_counts()
 
-    def seconds(self) -> float:
-        """Estimated CPU time in seconds."""
-        return 2 * self.inner.seconds()
+    def piece_seconds(self) -> list[float]:
+        """See `Work.piece_seconds`."""
+        return [2 * seconds for seconds in self.inner.piece_seconds()]
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""

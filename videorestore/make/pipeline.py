@@ -19,10 +19,7 @@ from videorestore.make.cost import (
     ENCODING,
     FITTING,
     INTERPOLATING,
-    LOOKED_AT,
-    LOOKING,
     ON_CURVE,
-    STARTING,
     SURROUNDINGS,
     company,
 )
@@ -65,6 +62,8 @@ class Restoring(Work):
         Models whose frames are kept on disk while they are worked on, where there are many.
     scratch : str or None
         Folder for frames that are better kept on disk; None keeps all in memory.
+    reading : float
+        CPU seconds that it takes to read a megapixel of a frame.
     """
 
     steps: Steps
@@ -77,6 +76,7 @@ class Restoring(Work):
     core: int = 1
     on_disk: tuple[str, ...] = ()
     scratch: str | None = None
+    reading: float = COPYING
 
     @property
     def holds_shots(self) -> bool:
@@ -135,39 +135,32 @@ class Restoring(Work):
         """See `Work.changed`."""
         return self.steps.missing | {s.after + 1 for s in self.steps.slots if s.source is None}
 
-    def seconds(self) -> float:
-        """Estimated CPU time in seconds."""
-        pixels = self.shape.height * self.shape.width
-        made = sum(p.stop - p.start for p in self.pieces)
-        total = (COPYING + ENCODING) * len(self.steps.slots)
-        parts = overlap(self.shape.height, self.shape.width, self.side)
-        for p in (p for p in self.pieces if self._noise(p) is not None):
-            own = p.stop - p.start
-            around = p.read_stop - p.read_start - own
-            model = self.models[self._shot(p)]
-            if model != "curve":
-                worked = (own + SURROUNDINGS * around) * company(own + around)
-                total += DENOISING[self.steps.quality] * worked * parts
-            if model != "motion":
-                total += ON_CURVE * (own + around)
-        total += ON_CURVE * sum(p.read_stop - p.read_start for p in self._cleaned())
-        fits = FITTING * sum(1 for p in self.pieces if self._on_curve(p))
-        damage = 0.0 if self.steps.masks is None else made * sum(self.steps.masks.seconds(pixels))
-        fresh = sum(map(self.steps.makes, self.steps.slots))
-        total += INTERPOLATING * fresh
-        looks = LOOKING * made * min(pixels, LOOKED_AT) / 1e6
-        return STARTING + looks + fits + damage + total * pixels / 1e6
+    def piece_seconds(self) -> list[float]:
+        """See `Work.piece_seconds`."""
+        return [self.seconds_of(piece) for piece in self.pieces]
 
-    def _on_curve(self, piece: Piece) -> bool:
-        """Whether frames are made on a curve."""
-        return self.models[self._shot(piece)] != "motion" and any(map(self.steps.makes, self._slots(piece)))
-
-    def _cleaned(self) -> list[Piece]:
-        """Pieces from which noise is taken only so that frames can be made in them."""
+    def seconds_of(self, piece: Piece) -> float:
+        """Estimated CPU time of a piece."""
         from videorestore.curve.fill import NOISY
 
-        quiet = [p for p in self.pieces if self._noise(p) is None and self._on_curve(p)]
-        return [p for p in quiet if self.grains and self.grains[self._shot(p)] > NOISY]
+        parts = overlap(self.shape.height, self.shape.width, self.side)
+        pixels, slots = self.shape.height * self.shape.width, self._slots(piece)
+        own, read = piece.stop - piece.start, piece.read_stop - piece.read_start
+        shot = self._shot(piece)
+        model = self.models[shot]
+        fresh = sum(map(self.steps.makes, slots))
+        total = self.reading * read + ENCODING * len(slots) + INTERPOLATING * fresh
+        fixed = 0.0 if self.steps.masks is None else own * sum(self.steps.masks.seconds(pixels))
+        noisy = self._noise(piece) is not None
+        if noisy and model != "curve":
+            worked = (own + SURROUNDINGS * (read - own)) * company(read)
+            total += DENOISING[self.steps.quality] * worked * parts
+        if model != "motion":
+            fixed += FITTING if fresh else 0.0
+            # Where noise stays it is taken out all the same, so that frames can be made.
+            if noisy or (fresh and self.grains and self.grains[shot] > NOISY):
+                total += ON_CURVE * read
+        return fixed + total * pixels / 1e6
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
@@ -216,7 +209,7 @@ class Restoring(Work):
         steps = self.steps
         pixels = self.shape.height * self.shape.width
         search, mend = (0.0, 0.0) if steps.masks is None else steps.masks.seconds(pixels)
-        search += COPYING * pixels / 1e6
+        search += self.reading * pixels / 1e6
         denoise = DENOISING[steps.quality] * pixels / 1e6 if self._noise(piece) is not None else 0.0
         fresh = sum(map(steps.makes, slots)) / max(1, len(slots))
         total = search + mend + denoise + (DELIVERING + INTERPOLATING * fresh) * pixels / 1e6

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import FloatArray, Frame, Mask
-from videorestore.make.cost import COPYING, ENCODING, STARTING
+from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
@@ -177,10 +177,16 @@ class Work(ABC):
         """Frames of the source that surely change, or before which new ones come."""
         return frozenset()
 
+    def piece_seconds(self) -> list[float]:
+        """Estimated CPU time of each piece in seconds; that of decoding and encoding where nothing else is done."""
+        pixels = self.shape.height * self.shape.width
+        return [(COPYING + ENCODING) * count * pixels / 1e6 for count in self.output_counts()]
+
     def seconds(self) -> float:
-        """Estimated CPU time in seconds; that of decoding and encoding where nothing else is done."""
-        pixels = self.shape.n_frames * self.shape.height * self.shape.width
-        return STARTING + (COPYING + ENCODING) * pixels / 1e6
+        """Estimated CPU time of all of it."""
+        looked_at = min(self.shape.height * self.shape.width, LOOKED_AT)
+        frames = sum(p.stop - p.start for p in self.pieces)
+        return STARTING + LOOKING * frames * looked_at / 1e6 + sum(self.piece_seconds())
 
     @property
     def holds_shots(self) -> bool:

@@ -20,7 +20,7 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Excerpt
 from videorestore.motion.flow import reduction
 from videorestore.plan.choose import Choice
-from videorestore.plan.layout import ENOUGH, MAKING, Layout, curve_layout, motion_layout
+from videorestore.plan.layout import ENOUGH, MAKING, Layout, curve_layout, made_bytes, motion_layout
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan, frames_with_nan
@@ -128,6 +128,7 @@ def _layouts(
     size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
+    pixels, count = size[0] * size[1], sum(map(steps.makes, steps.slots))
     making = MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0
     planned = partial(
         motion_layout,
@@ -138,13 +139,14 @@ def _layouts(
         mending=steps.masks is not None,
         making=making,
     )
+    new = made_bytes(pixels, making, count, cleaned=not steps.denoises) if making else 0
     along = planned(budget=budget)
     if along.core < ENOUGH // 2 and options.max_memory > budget:
         # Rather one worker with long pieces than two that mostly read each other's surroundings.
         along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
-    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None, making=making)
+    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None, making=new)
     stretch = along.stretched(room, halo)
     return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
 

@@ -10,6 +10,7 @@ from typing import Literal
 from videorestore.detect.fields import Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
+from videorestore.make.cost import COPYING
 from videorestore.make.interlaced import HALO, PORTION, FieldWise, Interlaced, Output, Whole, WholeView
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
@@ -25,7 +26,7 @@ from videorestore.plan.assemble import (
     span_of,
 )
 from videorestore.plan.choose import Choice
-from videorestore.plan.layout import least_bytes
+from videorestore.plan.layout import BASE, ENCODER, least_bytes
 from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import retimed, steady_rate
@@ -220,9 +221,20 @@ def at_hand(source: Source) -> int:
     return (AT_HAND + HELD * (PORTION + 2 * HALO)) * source.height * source.width
 
 
+def in_one(own: int, more: int, fields: Restoring | None) -> int:
+    """Bytes that a process most likely takes for its own work, more beside it, and the fields of either parity."""
+    if fields is None:
+        return own + more
+    # One process has the libraries once, and one encoder.
+    inner = fields.likely_bytes - BASE - ENCODER
+    return max(own, BASE + ENCODER) + more + 2 * inner
+
+
 def together(whole: Interlaced, after: Restoring, source: Source) -> Whole:
     """Whole frames and their restoration as one work."""
     fields = whole.inner
+    megapixels = len(whole.outputs) * source.height * source.width / 1e6
+    after = replace(after, reading=COPYING + sum(whole.piece_seconds()) / megapixels)
     return Whole(
         verb=whole.verb,
         pieces=after.pieces,
@@ -231,6 +243,7 @@ def together(whole: Interlaced, after: Restoring, source: Source) -> Whole:
         losses=whole.losses,
         span=whole.span,
         piece_bytes=after.piece_bytes + at_hand(source) + (0 if fields is None else 2 * fields.piece_bytes),
+        likely_bytes=in_one(after.likely_bytes, at_hand(source), fields),
         piece_disk=after.piece_disk + (0 if fields is None else 2 * fields.piece_disk),
         fields=whole,
         inner=after,
@@ -255,6 +268,7 @@ def whole_frames(
         outputs = tuple(replace(o, time=o.time - origin) for o in outputs)
     shots = found.shots
     pieces, need = _pieces(shots, budget, source.height, source.width)
+    alone = need
     notes = _notes(tuple(judged), every)
     findings = {**facts_of(found), "fields": found.fields.record(), "plan": notes}
     if inner is not None:
@@ -277,6 +291,7 @@ def whole_frames(
         losses=decoding_losses(found.index),
         span=span_of(found),
         piece_bytes=need,
+        likely_bytes=in_one(alone, 0, inner),
         piece_disk=0 if inner is None else 2 * inner.piece_disk,
     )
 
@@ -293,6 +308,7 @@ def field_wise(source: Source, found: Scan, inner: Restoring) -> FieldWise:
         losses=inner.losses,
         span=inner.span,
         piece_bytes=2 * inner.piece_bytes,
+        likely_bytes=in_one(0, 0, inner),
         piece_disk=2 * inner.piece_disk,
         inner=inner,
     )

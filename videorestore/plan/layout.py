@@ -85,8 +85,8 @@ class Layout:
         Frames of a piece are better kept on disk.
     fixed, per_frame : int
         Memory of a piece: bytes besides, and for each frame that it reads.
-    least : int
-        Bytes that it takes however few its frames are.
+    beside : Layout or None
+        Of the stretches of a piece that are first worked on by themselves, ``stretch`` frames with those around them.
     mending : int
         Bytes for each frame that are taken only if pixels have to be mended.
     """
@@ -96,12 +96,16 @@ class Layout:
     on_disk: bool
     fixed: int
     per_frame: int
-    least: int = 0
+    beside: Layout | None = None
+    stretch: int = 0
     mending: int = 0
 
     def piece_bytes(self, frames: int, *, clean: bool = False) -> int:
         """Memory of a process that makes a piece of so many frames, with its encoder; of a film that is ``clean``, most likely."""
-        return max(self.least, self.fixed + (self.per_frame - clean * self.mending) * frames)
+        need = self.fixed + (self.per_frame - clean * self.mending) * frames
+        if self.beside is None:
+            return need
+        return max(need, self.beside.piece_bytes(min(frames, self.stretch), clean=clean))
 
     def stretched(self, budget: int, halo: int) -> Layout:
         """The same with longer pieces, as far as the budget allows and what rests learns much from more frames."""
@@ -199,6 +203,12 @@ def _mended_parts(height: int, width: int) -> tuple[int, int]:
     return min(height * width, LARGEST), tile_pixels(height, width)
 
 
+def made_bytes(pixels: int, making: int, count: int, *, cleaned: bool) -> int:
+    """Bytes of ``count`` new frames beside a curve: `MAKING`, a portion of them with its sd, and frames that are cleaned for them."""
+    around = 2 * CLEANED * CLEANED_FRAME * pixels if cleaned else 0
+    return making * pixels + min(PORTION, 24 * pixels * count) + around
+
+
 def curve_layout(
     height: int,
     width: int,
@@ -214,23 +224,21 @@ def curve_layout(
     Parameters
     ----------
     making : int
-        Bytes of `MAKING`, where whole frames are made: frames around them are cleaned first, in memory.
+        Bytes that whole frames take while they are made, see `made_bytes`.
     spooled : bool
         The frames may be kept on disk.
     beside : Layout, optional
         Of the stretches that are first denoised along motion, where both models are asked.
     """
     pixels = height * width
-    fixed = least_bytes(height, width) + CURVE
-    if making:
-        fixed += (making + 2 * CLEANED * CLEANED_FRAME) * pixels + PORTION
+    fixed = least_bytes(height, width) + CURVE + making
     tile, held = CURVE_FRAME, MENDING
     if beside is not None:
         tile, held = CURVE_FRAME + BESIDE_FRAME, MENDING + HELD
     per_frame = min(tile, 170 * pixels) + (0 if spooled else held * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
-    least = 0 if beside is None else beside.piece_bytes(beside.core + 2 * halo)
-    return Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame, least=least)
+    layout = Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+    return layout if beside is None else replace(layout, beside=beside, stretch=beside.core + 2 * halo)
 
 
 def copying_layout(frame_bytes: int, pixels: int, *, budget: int) -> Layout:

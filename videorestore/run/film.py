@@ -343,7 +343,7 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
         # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
         longest = sorted(todo, key=lambda k: -counts[k])
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
-    tally = Tally(work.verb, counts, todo, folder, planned.job.progress)
+    tally = Tally(work.verb, counts, work.piece_seconds(), todo, folder, planned.job.progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:
             tally.tell()

@@ -20,6 +20,8 @@ class Tally:
     phase : str
     counts : sequence of int
         Frames of each piece.
+    costs : sequence of float
+        What each piece takes, in any unit: frames count by that.
     todo : sequence of int
         Pieces that are not there yet.
     folder : WorkFolder
@@ -28,11 +30,18 @@ class Tally:
     """
 
     def __init__(
-        self, phase: str, counts: Sequence[int], todo: Sequence[int], folder: WorkFolder, progress: Progress
+        self,
+        phase: str,
+        counts: Sequence[int],
+        costs: Sequence[float],
+        todo: Sequence[int],
+        folder: WorkFolder,
+        progress: Progress,
     ) -> None:
-        self._phase, self._counts, self._todo = phase, counts, todo
+        self._phase, self._todo = phase, todo
         self._folder, self._progress = folder, progress
         self._total = sum(counts)
+        self._counts = [self._total * cost / sum(costs) for cost in costs]
         self._told = -1.0
         self._over = threading.Event()
         self._lock = threading.Lock()
