@@ -64,6 +64,7 @@ def headline(record: Record) -> tuple[str, str]:
 _MADE = {
     "denoised": "noise removed from {}",
     "mended": "{} mended",
+    "of fields": "{} made of fields",
     "filled": "{} rebuilt",
     "interpolated": "{} made in between",
 }
@@ -83,6 +84,10 @@ def sentence(record: Record) -> str:
         wrong = record.get("summary") or []
         return f"{counted(len(wrong), 'thing')} to look at." if wrong else "Nothing wrong was found."
     counts = Counter(fact.get("origin") for fact in frames)
+    # Of an interlaced frame two are made, and the lines of either that were not there are mended.
+    sources = Counter(fact.get("source") for fact in frames)
+    counts["of fields"] = sum(f.get("origin") == "mended" and sources[f.get("source")] > 1 for f in frames)
+    counts["mended"] -= counts["of fields"]
     parts = [
         words.format(counted(counts[origin], "frame")) for origin, words in _MADE.items() if counts[origin]
     ]
@@ -105,6 +110,8 @@ def sentence(record: Record) -> str:
 def _reason(record: Record) -> str:
     """Why this model."""
     test, model = record.get("self_test") or {}, record.get("model")
+    if model == "mixed":
+        return " The curve was worth asking beside motion: both were weighed in every place."
     if model not in ("curve", "motion") or not {"curve_psnr", "motion_psnr"} <= set(test):
         return ""
     other = "motion" if model == "curve" else "curve"
