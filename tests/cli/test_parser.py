@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -185,3 +186,9 @@ def test_every_help_has_examples_that_parse(verb: str) -> None:
 def test_every_option_is_explained(verb: str) -> None:
     for action in build(verb)._actions:
         assert action.help, action.option_strings
+
+
+def test_help_names_what_a_verb_takes() -> None:
+    page, pair = build("preview").format_help(), build("compare").format_help()
+    assert "-o PAGE.html" in page and ".mkv" not in page.split("output:")[1].split("examples:")[0]
+    assert re.search(r"^  A  .*^  B  ", pair, re.M | re.S) and "INPUT" not in pair

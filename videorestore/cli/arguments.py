@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from videorestore.errors import InputError
@@ -23,6 +24,7 @@ OUTPUT = Option(
     flags=("-o", "--output"),
     path="written",
 )
+PAGE = replace(OUTPUT, kind=File(metavar="PAGE.html"), help="the page that is written")
 
 
 def add_options(parser: argparse.ArgumentParser, verb: Verb, *, raw: bool = False) -> dict[str, Option]:
@@ -30,10 +32,12 @@ def add_options(parser: argparse.ArgumentParser, verb: Verb, *, raw: bool = Fals
 
     ``raw`` reads the values, so that wrong ones are refused, but leaves them as they are written.
     """
-    known = {"input": INPUT}
+    words = verb.synopsis.split()
+    known = {"input": replace(INPUT, kind=File(metavar=words[0]))}
+    output = PAGE if PAGE.metavar in words else OUTPUT
     for name, option in declared(verb.options).items():
         if option.group == OUTPUT.group and verb.writes:
-            known.setdefault("output", OUTPUT)
+            known.setdefault("output", output)
         known[name] = option
     known |= {**declared(Settings), **declared(Telling)}
     groups: dict[str, Any] = {"": parser}

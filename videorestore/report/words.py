@@ -190,7 +190,7 @@ def _why(record: Record) -> str:
     test = record.get("self_test") or {}
     if "curve_psnr" in test and "motion_psnr" in test:
         return f"curve {test['curve_psnr']:.1f} dB, motion {test['motion_psnr']:.1f} dB"
-    return ""
+    return "curve and motion, weighed in every place" if record.get("model") == "mixed" else ""
 
 
 def _span(seconds: float) -> str:

@@ -49,7 +49,7 @@ class RestoreOptions(Mending):
     denoise: Switch = option(
         "auto",
         words("auto", "on", "off"),
-        "remove noise; auto where the self-test gains by it",
+        "remove noise; auto where it is surely there and its sd is 3 or more",
         group="steps",
     )
     fill: Literal["auto", "off"] = option(
@@ -88,7 +88,7 @@ class RestoreOptions(Mending):
     least_probability: float | None = option(
         None,
         Number(low=0, high=1, metavar="P"),
-        "mend what is damage with at least this probability, instead of what fits the film",
+        "mend what is damage with at least this probability, 0 to 1; by default that depends on how dirty the film is",
         group="review",
     )
     factor: Fraction | None = option(
@@ -122,7 +122,7 @@ class RestoreOptions(Mending):
             "videorestore denoise in.mkv -o out.mkv --sigma 20 --codec ffv1",
             "known noise, lossless result",
         ),
-        ("videorestore denoise scan/ -o clean/ --input-fps 18 --quality best", "a folder of images"),
+        ("videorestore denoise scan/ -o clean/ --input-fps 18", "a folder of images"),
     ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
