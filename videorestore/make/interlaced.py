@@ -39,14 +39,7 @@ PORTION = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One frame of the output.
-
-    Attributes
-    ----------
-    time, duration : Fraction
-    top, bottom : int or None
-        Source frames whose fields it has; None for a field that is to be made.
-    """
+    """One frame of the output, with the source frames whose fields it has; None for a field that is to be made."""
 
     time: Fraction
     duration: Fraction
@@ -228,11 +221,8 @@ class Whole(Work):
 
     def placed(self, scratch: str, mask_file: str | None) -> Whole:
         """See `Work.placed`."""
-        return replace(
-            self,
-            fields=self.fields.placed(scratch, mask_file),
-            inner=self.inner.placed(scratch, mask_file),
-        )
+        fields = self.fields.placed(scratch, mask_file)
+        return replace(self, fields=fields, inner=self.inner.placed(scratch, mask_file))
 
     @property
     def holds_shots(self) -> bool:
@@ -271,18 +261,17 @@ class Whole(Work):
 
 def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[Made]:
     """Frames of a piece whose fields were restored each for itself, and woven again."""
-    masks = inner.steps.masks
-    of_each = [
-        inner
-        if masks is None
-        else replace(inner, steps=replace(inner.steps, masks=masks.of_field(p, source.height)))
-        for p in (0, 1)
-    ]
-    made_of_each = (work.make(FieldView(source, p), piece) for p, work in enumerate(of_each))
-    pairs = zip(*(pulse.within(p / 2, (p + 1) / 2, made) for p, made in enumerate(made_of_each)), strict=True)
+
+    def restored(parity: int) -> Iterator[Made]:
+        steps = inner.steps
+        if steps.masks is not None:
+            steps = replace(steps, masks=steps.masks.of_field(parity, source.height))
+        made = replace(inner, steps=steps).make(FieldView(source, parity), piece)
+        return pulse.within(parity / 2, (parity + 1) / 2, made)
+
     likes = source.frames(piece.start, piece.stop)
     like = next(likes)
-    for top, bottom in pairs:
+    for top, bottom in zip(restored(0), restored(1), strict=True):
         frame = joined(top.frame, bottom.frame, like)
         changed: Origin = bottom.origin if top.origin == "kept" else top.origin
         damage = tuple(
