@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from videorestore.clip import FloatArray
-from videorestore.motion.flow import Bytes, Flow, FlowCache, View, pair
+from videorestore.motion.flow import Flow, View, pair
 from videorestore.motion.warp import warp
 from videorestore.spatial.membrane import blur
 
@@ -64,16 +64,13 @@ class Moments:
     t : float
         The time in question: 0 at the first, 1 at the second.
     beside : tuple of int
-        Those of them next to the frame in question.
-    around : tuple of int
-        Up to two on each side, earlier first, where there are both.
+        Those of them next to the frame in question: one, at the ends of a shot.
     """
 
     one: int
     two: int
     t: float
     beside: tuple[int, ...]
-    around: tuple[int, ...] = ()
 
 
 class Sight:
@@ -118,10 +115,6 @@ class Sight:
         self._views: dict[int, View] = {}
         self._flows: dict[tuple[int, int], Flow] = {}
 
-    def luma(self, k: int) -> Bytes:
-        """Luma ``(h, w)`` of a frame."""
-        return self._view(k).luma
-
     def flow(self, start: int, end: int) -> Flow:
         """The way from one frame to another."""
         if (start, end) not in self._flows:
@@ -142,8 +135,7 @@ class Sight:
         found = _moments(self.steps[first : last - 1], k - first)
         if found is None:
             return None
-        beside, around = (tuple(first + i for i in some) for some in (found.beside, found.around))
-        return Moments(first + found.one, first + found.two, found.t, beside, around)
+        return Moments(first + found.one, first + found.two, found.t, tuple(first + i for i in found.beside))
 
     def ways(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
         """Where the pixels of the time in question are in the two frames, by their own motion."""
@@ -157,26 +149,10 @@ class Sight:
             to_two = -(1 - t) * warp(back, to_two, method="linear")
         return to_one, to_two
 
-    def chosen(self, numbers: Sequence[int]) -> FlowCache:
-        """The motion of some of the frames, as for an interpolation of these alone."""
-        return _Chosen(self, numbers)
-
     def _view(self, k: int) -> View:
         if k not in self._views:
             self._views[k] = View(self.frames[k])
         return self._views[k]
-
-
-class _Chosen(FlowCache):
-    def __init__(self, sight: Sight, numbers: Sequence[int]) -> None:
-        super().__init__(sight.frames[list(numbers)])
-        self._sight, self._numbers = sight, list(numbers)
-
-    def luma(self, index: int) -> Bytes:
-        return self._sight.luma(self._numbers[index])
-
-    def flow(self, start: int, end: int) -> Flow:
-        return self._sight.flow(self._numbers[start], self._numbers[end])
 
 
 def _moments(steps: Sequence[float], k: int) -> Moments | None:
@@ -192,10 +168,7 @@ def _moments(steps: Sequence[float], k: int) -> Moments | None:
             shown.append(j)
     if 0 < at < len(shown) - 1:
         one, two = shown[at - 1], shown[at + 1]
-        before, after = shown[max(0, at - 2) : at], shown[at + 1 : at + 3]
-        if len(before) != len(after):
-            before, after = before[-1:], after[:1]
-        return Moments(one, two, 0.5, (one, two), (*before, *after))
+        return Moments(one, two, 0.5, (one, two))
     elif len(shown) < 3:
         return None
     elif at == 0:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect._kernels import best_place, beyond
 from videorestore.detect.sight import NOISY, SMOOTH, Moments, Sight, lit_like, median
-from videorestore.detect.verdict import Forecast, forecast, log_odds
+from videorestore.detect.verdict import log_odds
 from videorestore.motion.warp import inside, warp
 from videorestore.spatial.membrane import blur
 
@@ -41,7 +41,6 @@ _GROW = 0.45  # share of a spot's contrast that its edge pixels have
 _RIM = 0.2  # and those of its soft rim
 _FAR = 0.11  # of the longer side: how far things fly between two frames
 _FLASH, _DARK = 1.6, 16.0  # change of the brightness, and the level below which it counts less, of a flash
-_MARGIN = 2.0  # log odds by which a forecast may raise a spot above what the neighbours' mean says
 _BIG = 30  # pixels from which a spot can be recognised elsewhere
 
 _GOLDEN = (5**0.5 - 1) / 2
@@ -94,10 +93,10 @@ class _Candidate:
         stands = max(float(excess[self.where][self.inside].sum()), 1e-6)
         return replace(self, left=float(left[self.where][self.inside].sum()) / stands)
 
-    def log_odds(self, miss: FloatArray, sd: FloatArray, noise_sd: float, inner: bool) -> float:
+    def log_odds(self, off: FloatArray, unrest: FloatArray, noise_sd: float, inner: bool) -> float:
         """See `verdict.log_odds`."""
-        where, inside = self.where, self.inside
-        return log_odds(miss[where], sd[where], inside, self.evidence, self.left, self.flew, noise_sd, inner)
+        off, unrest = (field[self.where][self.inside] for field in (off, unrest))
+        return log_odds(off, unrest, self.evidence, self.left, self.flew, noise_sd, inner)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,12 +140,11 @@ def find_spikes(sight: Sight, k: int, least: float = 0.0) -> Spikes:
     off = frame - evidence.expected
     spots = _candidates(share, labels, boxes, off)
     seen = [Seen(spot.box, int(spot.inside.sum()), spot.step) for spot in spots]
-    inner = bool(moments.around)
-    certain = np.zeros(frame.shape[:2], np.float32)
+    inner = len(moments.beside) > 1
 
     def hopeful(spots: list[_Candidate]) -> list[_Candidate]:
-        """Those that reach the odds if the neighbours' mean is as good as a forecast without any doubt."""
-        return [s for s in spots if s.log_odds(off, certain, noise_sd, inner) > least - _MARGIN]
+        """Those that reach the odds so far: a further look can only acquit."""
+        return [s for s in spots if s.log_odds(off, evidence.unrest, noise_sd, inner) > least]
 
     # Each look costs more than the one before, and is taken of what is left.
     spots = hopeful(spots)
@@ -154,17 +152,11 @@ def find_spikes(sight: Sight, k: int, least: float = 0.0) -> Spikes:
         left = _unexplained(sight, k, moments.beside, evidence.excess)
         spots = hopeful([s.asked(left, evidence.excess) for s in spots])
     others = [frames[j] for j in moments.beside]
-    spots = hopeful([replace(s, flew=_flew(frame, others, labels, s)) for s in spots])
-    if not spots:
-        return Spikes(found, seen)
-    expected = _expected(sight, moments, evidence)
-    miss = frame - lit_like(frame, expected.mean)
-    for spot in spots:
-        odds = spot.log_odds(miss, expected.sd, noise_sd, inner)
-        if odds > least:
-            spread = np.zeros(frame.shape[:2], np.bool_)
-            _grow(spread, off, evidence.unrest, labels, spot, sight.smoothed)
-            found[spread] = np.maximum(found[spread], np.float32(odds))
+    for spot in hopeful([replace(s, flew=_flew(frame, others, labels, s)) for s in spots]):
+        odds = spot.log_odds(off, evidence.unrest, noise_sd, inner)
+        spread = np.zeros(frame.shape[:2], np.bool_)
+        _grow(spread, off, evidence.unrest, labels, spot, sight.smoothed)
+        found[spread] = np.maximum(found[spread], np.float32(odds))
     return Spikes(found, seen, moments, ways)
 
 
@@ -172,12 +164,6 @@ def _flash(frame: FloatArray, other: FloatArray) -> bool:
     """Whether the light is so different that nothing can be compared."""
     here, there = (float(median(f).mean()) + _DARK for f in (frame, other))
     return max(here, there) > _FLASH * min(here, there)
-
-
-def _expected(sight: Sight, moments: Moments, evidence: _Evidence) -> Forecast:
-    if moments.around:
-        return forecast(sight.frames[list(moments.around)], sight.chosen(moments.around))
-    return Forecast(evidence.expected, evidence.unrest, False)
 
 
 def _stands_out(frames: FloatArray, k: int, moments: Moments, ways: Ways) -> _Evidence:

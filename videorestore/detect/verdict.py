@@ -1,7 +1,7 @@
 """How sure it is that a spot is damage, and that a film has any.
 
-Of a spot: the frame against what motion makes of its neighbours without it, by a logistic regression on what was planted
-in, and found by mistake on, some natural clips; whether the like of it is seen again; and how much moves where it is.
+Of a spot: how it differs from what its neighbours show there along their own motion, by a logistic regression on what was
+planted in, and found by mistake on, some natural clips; whether the like of it is seen again; and how much moves where it is.
 Of a film: all its spots together.
 """
 
@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.motion.flow import FlowCache
-from videorestore.motion.interpolate import interpolate
 
-_WEIGHTS = (2.06, -1.58, 5.62, 3.23, -3.73, 1.78, 3.41)
-_BIAS = -17.69
+_WEIGHTS = (0.35, -0.43, 6.27, 4.53, -2.78, 2.35)
+_BIAS = -14.57
+"""Of a logistic regression on the spots of ten natural clips: clean, with damage planted, under noise of sd 9, and where the film
+weaves by some pixels. Of five other clips it ranks damage above things in 98 % of all pairs."""
+
 _ENOUGH = 30.0  # evidence beyond which a spot is just larger
 _BEYOND = 2.0  # less sure at the ends of a shot, where motion is only assumed to go on: never quite
 
 SURE = 4.5
-"""Log odds above which no spot of a clean clip was seen."""
+"""Log odds above which no spot of a clean natural clip was seen."""
 
 _AGAIN = {False: 0.64, True: -1.3}
 """Log likelihood of damage against a thing for a spot whose like is seen again in the frames around, or not: 15 % of planted
@@ -48,46 +47,17 @@ _SMALLER = 4
 """Pixels along the side of a block in which motion is ranked."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Forecast:
-    """What a frame should show.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (height, width, channels)
-    sd : ndarray, shape (height, width)
-        Of the channel that is known least.
-    inner : bool
-        There are frames on both sides.
-    """
-
-    mean: FloatArray
-    sd: FloatArray
-    inner: bool
-
-
-def forecast(frames: FloatArray, flows: FlowCache) -> Forecast:
-    """The frame in the middle of two or four frames, by the trajectories through them; none may repeat another."""
-    times = np.arange(len(frames), dtype=np.float64) - (len(frames) - 1) / 2
-    # The frame in question takes a step of its own between the two in the middle.
-    times = np.asarray(times + 0.5 * np.sign(times), np.float64)
-    made = interpolate(frames, times, np.zeros(1), cache=flows)
-    return Forecast(made.frames[0], made.sd[0].max(axis=2), True)
-
-
 def log_odds(
-    miss: FloatArray, sd: FloatArray, spot: NDArray[np.bool_], evidence: float, left: float, flew: bool,
-    noise_sd: float, inner: bool,
+    off: FloatArray, unrest: FloatArray, evidence: float, left: float, flew: bool, noise_sd: float, inner: bool
 ) -> float:  # fmt: skip
     """Log odds of damage.
 
     Parameters
     ----------
-    miss : ndarray, shape (height, width, channels)
-        Frame less forecast, around the spot.
-    sd : ndarray, shape (height, width)
-        Of the forecast.
-    spot : ndarray of bool, shape (height, width)
+    off : ndarray, shape (m, channels)
+        Pixels of the spot, less the mean of what its neighbours in time show there.
+    unrest : ndarray, shape (m,)
+        How much these disagree around.
     evidence : float
         Sum over the spot of how far pixels stand out, in units of the local threshold.
     left : float
@@ -98,24 +68,16 @@ def log_odds(
     inner : bool
         There are frames on both sides.
     """
-    inside = miss[spot]
-    size = np.abs(inside)
     # Damage differs by one step everywhere; a misplaced texture differs up and down.
-    step = float(np.abs(inside.mean(axis=0)).max())
-    one_way = step / max(float(size.mean(axis=0).max()), 1.0)
-    ordered = np.sort(size.max(axis=1))
-    # numpy.quantile gives the same, and takes longer than all the rest.
-    weak, middle = (
-        float(np.interp(q * (len(ordered) - 1), np.arange(len(ordered)), ordered)) for q in (0.25, 0.5)
-    )
+    step = float(np.abs(off.mean(axis=0)).max())
+    size = np.abs(off).max(axis=1)
     values = (
-        np.log1p(weak),
-        np.log1p(float(np.hypot(sd[spot].mean(), noise_sd))),
+        np.log1p(float(np.partition(size, len(size) // 4)[len(size) // 4])),
+        np.log1p(float(np.hypot(unrest.mean(), noise_sd))),
         min(left, 1.0),
-        one_way,
+        step / max(float(np.abs(off).mean(axis=0).max()), 1.0),
         float(flew),
         np.log1p(min(evidence, _ENOUGH)),
-        weak / max(middle, 1.0),
     )
     odds = _BIAS + sum(w * v for w, v in zip(_WEIGHTS, values))
     return float(odds if inner else min(odds - _BEYOND, SURE - 1))

@@ -28,7 +28,7 @@ SURELY_DIRTY = 1.1
 """Log odds from which on a film is taken for dirty: three to one."""
 
 USUAL = 0.25
-LOWEST = -1.0
+LOWEST = 0.0
 """Spots per frame at which `damage.LEAST` is asked for, and log odds that are enough on the dirtiest film."""
 
 CERTAIN = 2.2
