@@ -18,10 +18,10 @@ SURROUNDINGS = 0.35
 
 DENOISING = {"fast": 0.7, "default": 2.5, "best": 7.0}
 ON_CURVE = 3.0
-SEARCHING = 2.0
+SEARCHING = 1.4
 """Seeking damage, for a megapixel of the picture as it is reduced for that."""
 
-MENDING, MENDING_SPOTS = 7.0, 3.5
+MENDING, MENDING_SPOTS = 7.0, 2.8
 """Two passes over the boxes around holes, and the motion of whole frames: where holes are all over the picture, and where they
 are spots."""
 
