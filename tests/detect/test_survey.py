@@ -110,6 +110,19 @@ def test_a_frame_that_does_not_belong_is_garbage_while_the_camera_moves(kind):
     assert found.cuts == ()
 
 
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_pictures_that_take_turns_are_no_garbage(every):
+    frames = glide(21, speed=0.5)
+    frames[1::every] = glide(21, seed=9, speed=0.5)[1::every]
+    assert survey(frames).worthless == ()
+
+
+def test_noise_that_comes_again_and_again_is_garbage():
+    frames = glide(41, speed=0.5)
+    frames[1::8] = noisy(np.full_like(frames[1::8], 128), 60)
+    assert survey(frames).corrupt_suspects == (1, 9, 17, 25, 33)
+
+
 def test_a_flash_that_saturates_is_no_garbage():
     frames = glide()
     frames[20] = np.clip(frames[20] * 1.4 + 60, 0, 255)

@@ -20,7 +20,7 @@ _UNLIKE = 1.6  # how much farther from both sides than these from each other
 _STRANGE = 0.25  # in units of the contrast of the sides
 _PALE = 0.4  # a picture with less of their contrast
 _ALL = 0.7  # share of the blocks that a flash reaches
-_SAME = 0.6  # correlation of the ranks of its blocks from which on it shows the same as they do
+_SAME = 0.6  # correlation of (the ranks of) its blocks from which on a picture shows the same as another
 _BLINK = 2  # black frames between two shots that nobody meant; more are a pause
 _BLANKED = 3  # frames that a concealed part lasts
 _EMPTY, _PART = 1.0, 0.15  # levels within a block that shows nothing; share of such blocks
@@ -159,9 +159,10 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     Motion takes a picture farther in two steps than in one, so that a frame in between that is farther from both
     sides than they are from each other does not belong there. A change of light explains a difference too: a flash,
-    up to a white picture, is no garbage.
+    up to a white picture, is no garbage. Nor is a picture that is shown again and again, as where two take turns.
     """
     n = len(measures)
+    strangers: list[slice] = []
     garbage = np.zeros(n, np.bool_)
     apart = np.fmin(measures.fitted, measures.compensated)
     together = np.fmin(measures.plain, apart)
@@ -186,9 +187,26 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
                 _flash(measures, j, sides, pale) or _lit(measures, j, sides) for j in range(first, after)
             )
             garbage[run] = blanked or strange
+            if strange and not blanked:
+                strangers.append(run)
+    for run in _returning(measures, strangers):
+        garbage[run] = False
     if garbage.sum() > 0.5 * n:
         garbage[:] = False  # pictures that are all unlike each other are meant so
     return garbage & ~black & ~white
+
+
+def _returning(measures: Measures, strangers: list[slice]) -> list[slice]:
+    """Those of some short runs that show, one as the next, the same: a buffer's old picture comes twice at most."""
+    places = sorted(strangers, key=lambda run: int(run.start))
+    shown = [measures.blocks[run.start] - measures.blocks[run.start].mean() for run in places]
+    group = np.arange(len(places))
+    for k, one in enumerate(shown):
+        for other in range(k + 1, min(k + LAGS + 1, len(places))):
+            two = shown[other]
+            if float((one * two).mean()) > _SAME * float(one.std() * two.std()):
+                group[group == group[other]] = group[k]
+    return [run for run, own in zip(places, group) if (group == own).sum() > 2]
 
 
 def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
