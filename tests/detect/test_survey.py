@@ -117,6 +117,11 @@ def test_pictures_that_take_turns_are_no_garbage(every):
     assert survey(frames).worthless == ()
 
 
+def test_a_dance_of_few_frames_that_steps_back_once_is_no_garbage():
+    poses = glide(24, speed=24.0)
+    assert survey(poses[[*range(13), 11, *range(13, 24)]]).worthless == ()
+
+
 def test_noise_that_comes_again_and_again_is_garbage():
     frames = glide(41, speed=0.5)
     frames[1::8] = noisy(np.full_like(frames[1::8], 128), 60)

@@ -181,6 +181,8 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
             # Whole runs may be an insert that was meant.
             times = _UNLIKE if length == 1 else 2 * _UNLIKE
             unlike = inner > times * bridge + 4 and inner > _STRANGE * usual
+            # Where every step goes so far, as in drawn dances of few frames, coming back is no sign either.
+            unlike = unlike and inner > _UNLIKE * _usual_step(apart[:, 0], first, after)
             pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
             blanked = bridge < 0.9 * usual and length <= _BLANKED and _blanked(measures, run, sides)
             strange = (unlike or pale) and not any(
@@ -194,6 +196,12 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if garbage.sum() > 0.5 * n:
         garbage[:] = False  # pictures that are all unlike each other are meant so
     return garbage & ~black & ~white
+
+
+def _usual_step(steps: NDArray[np.float64], first: int, after: int) -> float:
+    """The median of the steps around a run; its own, in and out, do not count. 0 where there are none."""
+    near = np.concatenate([steps[max(1, first - _AROUND) : first], steps[after + 1 : after + 1 + _AROUND]])
+    return float(np.median(near)) if len(near) else 0.0
 
 
 def _returning(measures: Measures, strangers: list[slice]) -> list[slice]:
