@@ -144,8 +144,16 @@ def test_the_mask_is_an_input_too(command: Call, work: Work, clip: Path, tmp_pat
     assert command("inpaint", "in.mkv", "-o", "out.mkv", "--mask", "auto").status == ExitStatus.DONE
 
 
-def test_two_results_need_two_names(command: Call, work: Work, clip: Path) -> None:
-    assert command("denoise", "in.mkv", "-o", "o.npy", "--sd", "o.npy").status == ExitStatus.USAGE
+@pytest.mark.parametrize(
+    ("output", "sd"), [("o.npy", "o.npy"), ("o.npy", "./o.npy"), ("o/", "o/sd.npy"), ("o.npy", "here/o.npy")]
+)
+def test_two_results_need_two_names(
+    command: Call, work: Work, clip: Path, tmp_path: Path, output: str, sd: str
+) -> None:
+    (tmp_path / "o").mkdir()
+    (tmp_path / "here").symlink_to(tmp_path)
+    assert command("denoise", "in.mkv", "-o", output, "--sd", sd).status == ExitStatus.USAGE
+    assert not work.calls
 
 
 def test_a_folder_that_is_not_there(command: Call, work: Work, clip: Path) -> None:

@@ -116,3 +116,16 @@ def test_a_rate_that_the_container_rounded_stays_exact_when_frames_are_inserted(
     slots = with_insertions(times, [F(33, 1000)] * 30, gaps, steady_rate(info))
     assert retimed(info, slots).fps == exact and not retimed(info, slots).vfr
     assert steady_rate(replace(info, vfr=True)) is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda times, steps: by_factor(times, steps, F(10**9)),
+        lambda times, steps: by_rate(times, steps, F(10**9)),
+        lambda times, steps: with_insertions(times, steps, [Gap(after=0, count=10**9, shift=True)]),
+    ],
+)
+def test_more_frames_than_a_plan_can_hold_are_refused_at_once(ask):
+    with pytest.raises(InputError, match="at most 2000000 frames"):
+        ask([F(0), F(1)], [F(1), F(1)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from itertools import pairwise
 from typing import Any
 
 from videorestore.cli import pipes
@@ -71,9 +73,13 @@ def _check(source: str, output: str | None, options: Any) -> None:
         check_input(name)
     made = list(declare.paths(options, "written"))
     outputs = [*([output] if output else []), *(name for _, name in made)]
-    if len({name.rstrip("/") for name in outputs}) < len(outputs):
+    # One may be spelt in two ways, or lie in another that is a folder.
+    places = sorted(os.path.join(os.path.realpath(name), "") for name in outputs)
+    if any(after.startswith(before) for before, after in pairwise(places)):
         listed = " and ".join(f"--{field.replace('_', '-')}" for field, _ in made)
-        raise UsageError(f"OUTPUT, {listed} must be different files, got one name twice; rename one of them.")
+        raise UsageError(
+            f"OUTPUT, {listed} must be different files, got one name twice or one within another; rename one of them."
+        )
     for name in outputs:
         # A dry run writes nothing, so only harm to the input is refused.
         check_place(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))

@@ -37,9 +37,22 @@ def _slots(moments: Sequence[Moment], end: Fraction) -> tuple[Slot, ...]:
     )
 
 
+MOST_FRAMES = 2_000_000
+"""Frames of a result: a day at 25 a second. A plan takes about 2 kB for each, so that more would fill the memory first."""
+
+
+def check_count(count: int) -> None:
+    """Refuse more frames than anybody means."""
+    if count > MOST_FRAMES:
+        raise InputError(
+            f"a result has at most {MOST_FRAMES} frames, it would have {count}; ask for fewer new ones, or use --range."
+        )
+
+
 def by_factor(times: Sequence[Fraction], durations: Sequence[Fraction], factor: Fraction) -> tuple[Slot, ...]:
     """Slots ``1 / factor`` of a frame apart; uneven times stay uneven, the duration stays."""
     last = len(times) - 1
+    check_count(int(last * factor) + 1)
     moments: list[Moment] = []
     for j in range(int(last * factor) + 1):
         position = j / factor
@@ -64,7 +77,9 @@ def by_rate(times: Sequence[Fraction], durations: Sequence[Fraction], fps: Fract
     check_raised((n - 1) / (times[-1] - times[0]) if n > 1 else fps, fps)
     moments: list[Moment] = []
     i = 0
-    for j in range(int((times[-1] - times[0]) * fps) + 1):
+    count = int((times[-1] - times[0]) * fps) + 1
+    check_count(count)
+    for j in range(count):
         t = times[0] + j / fps
         while i + 1 < n and times[i + 1] <= t:
             i += 1
@@ -116,6 +131,7 @@ def with_insertions(
     """
     step = 1 / fps if fps else usual_step(times, durations)
     wanted = {gap.after: gap for gap in gaps}
+    check_count(len(times) + sum(gap.count for gap in gaps))
     moments: list[Moment] = []
     moved = Fraction(0)
     for i, time in enumerate(times):

@@ -169,6 +169,6 @@ def check_disk(folder: Path, need: int) -> None:
     free = shutil.disk_usage(folder).free
     if need > free:
         raise MediaWriteError(
-            f"the disk of OUTPUT must have about {need / 1e6:.0f} MB free, got {free / 1e6:.0f} MB; "
+            f"the disk of OUTPUT must have about {need / 1e6:.3g} MB free, got {free / 1e6:.3g} MB; "
             "free some space, choose another disk or a stronger compression."
         )
