@@ -1,6 +1,6 @@
 """Every verb on mutated files, each in a process of its own with little memory and time.
 
-Bad is: an error of the program itself, a traceback, a signal, a hang, an exit status that is none of ours, more memory
+Bad is: an error of the program itself, a traceback or a warning of Python's, a signal, a hang, an exit status that is none of ours, more memory
 than was allowed; an error of several lines, an OUTPUT that does not go with the status, names of ours left behind, an input
 that was written to. Everything else is an answer.
 """
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -164,6 +165,7 @@ def verdict(words: list[str], folder: Path) -> str:
             os.dup2(log.fileno(), 2)
         with own_stderr(sys.stderr) as err:
             sys.stderr = err
+            warnings.simplefilter("default")
             world = Environment(stdout=io.StringIO(), stderr=err, cwd=str(folder))
             status = int(main(words, world))
         os._exit(status)
@@ -180,7 +182,7 @@ def verdict(words: list[str], folder: Path) -> str:
     text = told.read_text(errors="replace")
     if os.WIFSIGNALED(status):
         return f"signal {os.WTERMSIG(status)}"
-    if "this must not happen" in text or "Traceback" in text:
+    if "this must not happen" in text or "Traceback" in text or "Warning: " in text:
         return text.strip().splitlines()[-1][:160]
     if used.ru_maxrss > ALLOWED >> 10:
         return f"{used.ru_maxrss >> 10} MB of memory"

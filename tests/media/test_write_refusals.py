@@ -76,6 +76,13 @@ def test_a_codec_that_the_container_refuses(plain: Path, tmp_path: Path) -> None
     assert leftovers(tmp_path) == []
 
 
+def test_frames_too_small_for_a_codec_are_refused_before_the_first(tmp_path: Path) -> None:
+    pixel = PixelFormat(model="grey")
+    with pytest.raises(InputError, match="from 16 pixels a side on, got 12 x 40"):
+        open_sink(tmp_path / "out.mkv", shape_of(pixel, 3, 40, 12), SinkOptions(codec="h265"))
+    assert leftovers(tmp_path) == []
+
+
 def test_encoder_arguments_arrive(plain: Path, tmp_path: Path) -> None:
     copy_through(plain, tmp_path / "a.mkv", SinkOptions(crf=45))
     copy_through(plain, tmp_path / "b.mkv", SinkOptions(crf=1, encoder_args="-preset ultrafast"))

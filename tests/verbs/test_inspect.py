@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
+import videorestore as vr
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import open_source
@@ -162,3 +163,10 @@ def test_a_clean_clip_has_nothing_wrong_and_a_rhythm_is_no_fault() -> None:
     )
     (entry,) = findings({"input": "a", "n_frames": 10, "duplicates": [1, 3, 5, 7, 9]})
     assert "rhythm" in entry["what"] and not entry["run"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (2, 2)])
+def test_pictures_of_hardly_a_pixel_are_looked_at_without_a_warning(size):
+    clip = np.random.default_rng(0).integers(0, 255, (9, *size), dtype=np.uint8)
+    assert vr.inspect(clip).record["n_frames"] == 9

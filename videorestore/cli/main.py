@@ -9,6 +9,7 @@ import atexit
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import TextIO
 
@@ -62,7 +63,7 @@ def own_stderr(stream: TextIO | None) -> TextIO | None:
 
 
 def own_stderr(stream: TextIO | None) -> TextIO | None:
-    """The same stream under a number of its own, and nobody under number 2: decoders in C chat there, users get one line.
+    """The same stream under a number of its own, and nobody under number 2: decoders in C chat there, and users get one line.
 
     Numbers that the shell left closed are taken, or the next file would have one, and be written into by whoever chats.
     """
@@ -71,6 +72,7 @@ def own_stderr(stream: TextIO | None) -> TextIO | None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    warnings.simplefilter("ignore")
     if stream is None:
         return None
     own = open(os.dup(2), "w", buffering=1, encoding=stream.encoding, errors="backslashreplace")  # noqa: SIM115 - stays open

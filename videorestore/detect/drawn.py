@@ -36,6 +36,8 @@ def _evenly(frame: FloatArray, tones: FloatArray) -> bool:
     """
     equal = equal_pixels(frame)
     inner = ((tones > _BLACK) & (tones < _WHITE))[:-1, :-1]
+    if not inner.size:
+        return False
     if inner.mean() > 0.2:
         return float(equal[inner].mean()) > _EVEN
     rows, columns = np.flatnonzero(inner.any(axis=1)), np.flatnonzero(inner.any(axis=0))

@@ -200,6 +200,11 @@ def plan_encoding(
     piped = pipeable(pixel)
     plain = _for_all_players(container, info, height, width, options)
     encoder = encoder_of("libx264") if plain else choose_encoder(container, info, height, width, options)
+    if min(height, width) < encoder.smallest:
+        raise InputError(
+            f"{encoder.name} takes frames from {encoder.smallest} pixels a side on, got {width} x {height}; "
+            "choose another --codec, or .npy or a folder."
+        )
     _check_pix_fmt(encoder, options.pix_fmt)
     target = options.pix_fmt or ("yuv420p" if plain else choose_pix_fmt(encoder, piped, height, width))
     layout = layout_of(target)
