@@ -177,3 +177,13 @@ def test_links_in_a_work_folder_are_not_followed(tmp_path, clip):
     folder.clear()
     folder.remove()
     assert (tmp_path / "mine" / "thesis").exists() and not folder.path.exists()
+
+
+def test_a_run_that_is_killed_while_it_tidies_up_leaves_a_folder_that_is_known(tmp_path, monkeypatch):
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.open({"a": 1}, resume=True)
+    folder.save_facts(0, [])
+    monkeypatch.setattr("videorestore.run.store.shutil.rmtree", lambda *_, **__: None)
+    folder.remove()
+    assert [path.name for path in folder.path.iterdir()] == ["videorestore-work"]
+    assert WorkFolder(str(tmp_path / "out.mkv")).open({"a": 1}, resume=True) == "other"

@@ -44,25 +44,6 @@ def run() -> None:
 
 
 def own_stderr(stream: TextIO | None) -> TextIO | None:
-    """The same stream under a number of its own, and nobody under number 2: decoders in C chat there, users get one line.
-
-    Numbers that the shell left closed are taken, or the next file would have one, and be written into by whoever chats.
-    """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-    if stream is None:
-        return None
-    own = open(os.dup(2), "w", buffering=1, encoding=stream.encoding, errors="backslashreplace")  # noqa: SIM115 - stays open
-    nobody = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nobody, 2)
-    os.close(nobody)
-    return own
-
-
-def own_stderr(stream: TextIO | None) -> TextIO | None:
     """The same stream under a number of its own, and nobody under number 2: decoders in C chat there, and users get one line.
 
     Numbers that the shell left closed are taken, or the next file would have one, and be written into by whoever chats.

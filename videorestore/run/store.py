@@ -289,7 +289,11 @@ class WorkFolder:
             self._write(self.path / name, files[name])
 
     def remove(self) -> None:
-        """Forget everything."""
+        """Forget everything; the mark goes last, so that a run that is killed meanwhile leaves a folder that is known."""
+        with contextlib.suppress(OSError):
+            self.clear()
+            for name in ("pid", "run.json"):
+                (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path, ignore_errors=True)
         self.release()
 
