@@ -220,3 +220,25 @@ def test_without_a_writable_cache_it_works_and_says_so(monkeypatch: pytest.Monke
     assert compiled.has_cache()
     assert compiled.kernel(increase)(1) == 2
     assert not compiled.has_cache()
+
+
+@compiled.kernel
+def twice(x):
+    return 2 * x
+
+
+@compiled.kernel
+def thrice(x):
+    return twice(x) + x
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_kernel_is_made_known_when_it_is_called_and_once_for_all_threads() -> None:
+    before = numba.config.OPT
+    assert "dispatcher" not in vars(thrice)
+    found = in_threads(lambda k: (id(thrice.dispatcher), thrice(k)), range(8))
+    assert len({which for which, _ in found}) == 1
+    assert [value for _, value in found] == [3 * k for k in range(8)]
+    # Inlined, it is never called by itself; and what others compile is compiled as hard as before.
+    assert "dispatcher" not in vars(twice)
+    assert before == numba.config.OPT

@@ -32,6 +32,9 @@ _Result = TypeVar("_Result")
 
 FLAGS = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
+LEVEL = 1
+"""How hard LLVM tries, 0 to 3. Loops become vectors at 1 already; 3 is twice the wait for code that is as fast."""
+
 PIECES = 16
 """Most parts that a loop is cut into; fixed, so that no bit depends on the number of threads."""
 
@@ -53,31 +56,55 @@ class _Kernel:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
+        self._function = function
         self._lock = threading.Lock()
-        self._dispatcher: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return (self._dispatcher or self.dispatcher)(*args, **kwargs)
+        return self.dispatcher(*args, **kwargs)
 
-    @property
+    @functools.cached_property
     def dispatcher(self) -> Any:
-        """Numba's own face of it."""
+        """Numba's own face of it, of which there must be one however many threads begin at once."""
         with self._lock:
-            if self._dispatcher is None:
-                function = self.__wrapped__  # type: ignore[attr-defined]
-                made: Any = numba.njit(nogil=True, fastmath=FLAGS, forceinline=True)(function)
-                try:
-                    made._cache = _Kept(function)
-                except RuntimeError:
-                    # No folder can be written to: neither the package's own, nor one of the user's.
-                    _uncached.append(function.__name__)
-                self._dispatcher = made
-        return self._dispatcher
+            if "dispatcher" in self.__dict__:
+                return self.__dict__["dispatcher"]
+            made = _dispatcher(self._function, no_cfunc_wrapper=True)
+            try:
+                made._cache = _Kept(self._function)
+            except RuntimeError:
+                # No folder can be written to: neither the package's own, nor one of the user's.
+                _uncached.append(self.__name__)  # type: ignore[attr-defined]
+            self.__dict__["dispatcher"] = made
+            return made
+
+    @functools.cached_property
+    def _inlined(self) -> Any:
+        return _dispatcher(self._function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
     @property
     def _numba_type_(self) -> Any:
-        """How Numba takes it where another kernel names it."""
-        return self.dispatcher._numba_type_
+        """How Numba takes it where another kernel names it, and inlines it: nothing in Python ever calls that."""
+        return self._inlined._numba_type_
+
+
+def _dispatcher(function: Callable[..., Any], **options: bool) -> Any:
+    made: Any = numba.njit(nogil=True, fastmath=FLAGS, forceinline=True, **options)(function)
+    made._compiler.compile = _at_level(made._compiler.compile)
+    return made
+
+
+def _at_level(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's compiler with `LEVEL` instead of its own; it holds its lock meanwhile, so that nobody else compiles."""
+
+    def compiled(*args: Any) -> Any:
+        before = numba.config.OPT
+        numba.config.OPT = type(before)(LEVEL)
+        try:
+            return compile_(*args)
+        finally:
+            numba.config.OPT = before
+
+    return compiled
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from videorestore.motion._kernels_denoise import (
     accumulate_given,
     add_tie,
     advance,
+    plane_difference,
     rows,
     settle,
     squared_difference,
@@ -78,24 +79,34 @@ def test_a_place_rests_where_rest_explains_it() -> None:
     settle(moved, still, level, 1.15, 0.01, x, y, at_x, at_y, rest)
     np.testing.assert_array_equal(rest, [[1, 0]])
     np.testing.assert_allclose((moved, at_x, at_y), ([[4.5, 4]], [[0, 7]], [[0, 8]]))
-    flow, single = np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 0.5, np.float32)
-    advance(flow, single, x, y)
-    np.testing.assert_allclose((x, y), ([[1.5, 2.5]], [[1.5, 1.5]]))
+    flow, across, down = (
+        np.full(shape, v, np.float32) for shape, v in (((2, 1, 2), 1), ((1, 2), 0.5), ((1, 2), 0.25))
+    )
+    advance(flow, across, down, x, y)
+    np.testing.assert_allclose((x, y), ([[1.5, 2.5]], [[1.25, 1.25]]))
+
+
+@pytest.mark.kernel
+def test_planes_differ_by_the_mean_over_them() -> None:
+    a, b = np.random.default_rng(2).uniform(0, 9, (2, 2, 3, 4)).astype(np.float32)
+    out = np.empty((3, 4), np.float32)
+    plane_difference(a, b, out)
+    np.testing.assert_allclose(out, np.square(a - b).mean(0), rtol=1e-5)
 
 
 @pytest.mark.kernel
 def test_chroma_takes_no_more_than_it_is_given() -> None:
-    warped, given = np.full((1, 2, 2), 6, np.float32), np.array([[0.5, 0]], np.float32)
+    warped, given = np.full((2, 1, 2), 6, np.float32), np.array([[0.5, 0]], np.float32)
     misfit, level = np.array([[1, -3]], np.float32), np.full((1, 2), 2, np.float32)
     total, mass, squares = (
-        np.zeros((1, 2, 2), np.float32),
+        np.zeros((2, 1, 2), np.float32),
         np.ones((1, 2), np.float32),
         np.ones((1, 2), np.float32),
     )
-    accumulate_given(rows(warped), given, misfit, level, 2.0, rows(total), mass, squares)
+    accumulate_given(warped, given, misfit, level, 2.0, total, mass, squares)
     np.testing.assert_allclose(mass, [[1 + 0.5 * 0.25, 1]])
     np.testing.assert_allclose(squares, [[1 + 0.125**2, 1]])
-    np.testing.assert_allclose(total[0, :, 0], [6 * 0.125, 0])
+    np.testing.assert_allclose(total[:, 0], [[6 * 0.125, 0]] * 2)
 
 
 @pytest.mark.skipif(not JIT, reason="too slow without compilation")

@@ -93,6 +93,8 @@ def by_parts(
     mean, sd = room.stack(shape), room.sd_stack(shape)
     for box, weight in pulse.counted(parts(height, width, side)):
         m, s = engine(np.ascontiguousarray(frames[(slice(None), *box)]))
+        # One for each sample: NumPy is slow where it must stretch the last axis.
+        weight = np.repeat(weight, channels, axis=2)
         for k in range(count):
             # Frame by frame: sums of whole parts would be held twice.
             mean[(slice(k, k + 1), *box)] += weight * m[k]

@@ -32,6 +32,10 @@ _SEEK_TRIES = 3
 _INDEXES: dict[Any, FrameIndex] = {}
 _KEPT_INDEXES = 16
 
+HELD = 80_000_000
+"""Bytes of samples up to which a whole clip stays in memory once it was read: 25 frames of 1080p. It is read three times and
+more, and a piece of so short a clip holds most of it anyway."""
+
 
 class VideoSource(Source):
     """A video file or an animated GIF.
@@ -79,6 +83,7 @@ class VideoSource(Source):
         self._index = index
         self._careful = index.careful if index is not None else False
         self._limit: tuple[int | None, Fraction | None] = (None, None)
+        self._held: list[Frame] | None = None
         self._changes = False
         self._rate = self._rates[0] if self._rates else Fraction(25)
         looked = 1 if index is not None else _FEW if trusted else _MANY
@@ -169,6 +174,9 @@ class VideoSource(Source):
         """
         if stop is not None and stop <= start:
             return
+        if self._held is not None:
+            yield from self._held[start:stop]
+            return
         done = start
         if start > 0:
             for frame in self._sought(start, stop):
@@ -218,17 +226,26 @@ class VideoSource(Source):
 
     def _sequential(self, stop: int | None = None) -> Iterator[Frame]:
         """All frames from the first; when the end is reached, the index is known."""
-        delivered = 0
+        delivered, room = 0, HELD
+        held: list[Frame] = []
         while True:
             log = Log()
             try:
                 for frame in self._recorded(log, stop):
                     if frame.index >= delivered:
                         delivered += 1
+                        room -= sum(plane.nbytes for plane in frame.planes)
+                        if room >= 0:
+                            held.append(frame)
+                        else:
+                            held.clear()
                         yield frame
+                index = self._index
+                if held and index is not None and index.whole and len(held) == len(index):
+                    self._held = held
                 return
             except DamagedStream:
-                self._careful = True
+                self._careful, room = True, -1
 
     def _recorded(self, log: Log, stop: int | None) -> Iterator[Frame]:
         tape = Tape(log=log, clock=Clock(self._policy, self._tick, self._origin, 1 / self._rate))

@@ -42,15 +42,35 @@ def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
 
 
 @kernel
-def advance(flow: Floats, single: Floats, x: Floats, y: Floats) -> None:
-    """Add a step ``(h, w, 2)`` to ``flow``; ``x``, ``y`` (h, w) become the places it leads to."""
+def plane_difference(a: Floats, b: Floats, out: Floats) -> None:
+    """The same of two pictures as planes ``(c, h, w)``."""
+    c, h, w = a.shape
+    share = np.float32(1.0 / c)
+    for y in range(h):
+        target = out[y]
+        for x in range(w):
+            target[x] = np.float32(0.0)
+        for q in range(c):
+            own, other = a[q, y], b[q, y]
+            for x in range(w):
+                d = own[x] - other[x]
+                target[x] += d * d * share
+
+
+@kernel
+def advance(flow: Floats, single_x: Floats, single_y: Floats, x: Floats, y: Floats) -> None:
+    """Add a step, two planes ``(h, w)``, to ``flow`` (2, h, w); ``x``, ``y`` (h, w) become the places it leads to."""
     h, w = x.shape
     for i in range(h):
+        across, down = flow[0, i], flow[1, i]
         for j in range(w):
-            flow[i, j, 0] += single[i, j, 0]
-            flow[i, j, 1] += single[i, j, 1]
-            x[i, j] = np.float32(j) + flow[i, j, 0]
-            y[i, j] = np.float32(i) + flow[i, j, 1]
+            across[j] += single_x[i, j]
+        for j in range(w):
+            x[i, j] = np.float32(j) + across[j]
+        for j in range(w):
+            down[j] += single_y[i, j]
+        for j in range(w):
+            y[i, j] = np.float32(i) + down[j]
 
 
 @kernel
@@ -145,7 +165,7 @@ def accumulate_given(
     mass: Floats,
     squares: Floats,
 ) -> None:
-    """Like :func:`accumulate`, with the weight that another plane ``given`` of the picture has as its largest."""
+    """Like :func:`accumulate`, of planes ``(c, h, w)``, with the weight that another plane ``given`` has as its largest."""
     h, w = misfit.shape
     tiny = np.float32(1e-9)
     weight = np.empty(w, np.float32)
@@ -158,7 +178,10 @@ def accumulate_given(
             mass[y, x] += weight[x]
         for x in range(w):
             squares[y, x] += weight[x] * weight[x]
-        _add(warped[y], weight, total[y])
+        for q in range(warped.shape[0]):
+            source, target = warped[q, y], total[q, y]
+            for x in range(w):
+                target[x] += weight[x] * source[x]
 
 
 @kernel

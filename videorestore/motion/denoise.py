@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -27,7 +28,6 @@ from videorestore.motion.denoise_along import (
     CHROMA_ALLOWANCE,
     CHROMA_BOX,
     Along,
-    Flows,
     Pictures,
     along_motion,
 )
@@ -182,10 +182,14 @@ def _denoise(
         parts = _temporal(layout, preset, low, high, noise)
     noisy, level = interleaved(planes[low:high]), plane_mean(variance[low:high])
     parts = with_rest(parts, noisy, level, layout.growth[low:high], preset.temporal)
+    guide, left = np.empty_like(planes[low:high]), np.empty_like(planes[low:high])
+    step, shape = preset.step, layout.shape
     with pulse.part(temporal, shrunk):
-        pairs = pulse.counted(list(zip(parts, variance[low:high])))
-        done = [_shrunk(p, v, preset.step, layout.shape) for p, v in pairs]
-    guide, left = (np.stack([d[k] for d in done]) for k in (0, 1))
+        for t, part in enumerate(pulse.counted(parts)):
+            # What noise is left in the mean along motion is removed.
+            mean, noise_left = to_planes(part.mean, basis=None), variance[low + t] * part.left
+            into = guide[t], left[t]
+            shrink_in_planes(mean, noise_left, step=step, first_step=2 * step, shape=shape, out=into)
     result, remaining = guide, left
     start, stop = start - low, stop - low
     left = left[start:stop]
@@ -222,7 +226,7 @@ def _denoise(
     return layout.image(result[start:stop], error, colour_error, apart, lost_to_codec(noise))
 
 
-def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
+def _motion(lumas: FloatArray, scale: float) -> tuple[list[FloatArray], list[FloatArray]]:
     """Motion ``(h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
     bytes_ = np.empty(lumas.shape, np.uint8)
     for plane, out in zip(lumas, bytes_):
@@ -235,21 +239,22 @@ def _motion(lumas: FloatArray, scale: float) -> tuple[Flows, Flows]:
 
 def _temporal(layout: Layout, preset: _Preset, low: int, high: int, noise: Noise) -> list[Along]:
     """The posteriors along motion of the frames ``low`` to ``high``."""
-    pilots = [shrink_in_planes(a, v, shape=layout.shape) for a, v in zip(layout.planes, layout.variance)]
-    pilot = np.stack([p[0] for p in pilots])
+    pilot, spread = np.empty_like(layout.planes), np.empty_like(layout.planes)
+    for given in zip(layout.planes, layout.variance, zip(pilot, spread)):
+        shrink_in_planes(*given[:2], shape=layout.shape, out=given[2])
     with pulse.part(0.1, 0.1 + _FLOW_SHARE):
-        forward, backward = _motion(pilot[:, 0], layout.scale)
+        forward, backward = ([cv2.split(f) for f in flows] for flows in _motion(pilot[:, 0], layout.scale))
     chroma, variance = layout.chroma, layout.chroma_variance
     pictures = Pictures(
         noisy=interleaved(layout.planes),
         pilot=interleaved(pilot),
         level=plane_mean(layout.variance),
-        doubt=np.stack([plane_mean(p[1]) for p in pilots]),
+        doubt=plane_mean(spread),
         forward=forward,
         backward=backward,
         growth=layout.growth,
         coded=noise.codec,
-        chroma=None if chroma is None else interleaved(chroma),
+        chroma=chroma,
         chroma_level=None if variance is None else plane_mean(variance),
         chroma_allowance=_CHANCE * 2 * share_in_mean(layout.chroma_shape, CHROMA_BOX)
         if noise.chroma
@@ -259,14 +264,6 @@ def _temporal(layout: Layout, preset: _Preset, low: int, high: int, noise: Noise
         return in_threads(
             lambda t: along_motion(pictures, t, preset.temporal), range(low, high), counted=True
         )
-
-
-def _shrunk(
-    along: Along, variance: FloatArray, step: int, shape: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """What noise is left in a mean along motion, removed: planes ``(c, h, w)`` and their variance."""
-    mean = to_planes(along.mean, basis=None)
-    return shrink_in_planes(mean, variance * along.left, step=step, first_step=2 * step, shape=shape)
 
 
 def _chroma(
@@ -279,7 +276,7 @@ def _chroma(
     done = []
     for part, own in zip(parts, variance):
         assert part.chroma is not None and part.chroma_left is not None
-        mean = to_planes(part.chroma, basis=None)
+        mean = part.chroma
         fine, spread = shrink_in_planes(mean, own * part.chroma_left, shape=shape)
         done.append((with_low_band(fine, mean, own * part.chroma_left, shape) if deep else fine, spread))
     return np.stack([d[0] for d in done]), np.stack([d[1] for d in done])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -13,13 +14,14 @@ from videorestore.motion._kernels_denoise import (
     accumulate_given,
     add_tie,
     advance,
+    plane_difference,
     rows,
     settle,
     squared_difference,
 )
 
-Flows = list[FloatArray]
-"""From every frame to the next, or back: one ``(h, w, 2)`` less than there are frames."""
+Flows = list[Sequence[FloatArray]]
+"""From every frame to the next, or back, one less than there are frames: planes ``(h, w)`` of what is across and down."""
 
 BOX = (7, 7)
 _ALLOWANCE = np.float32(1.0)
@@ -42,7 +44,7 @@ CHROMA_ALLOWANCE = 2 / 8
 class Pictures:
     """Noisy frames ``(n, h, w, c)``, cleaner pilots of them, and variances of the noise ``(n, h, w)``.
 
-    ``doubt`` is the variance of the pilots. ``chroma`` (n, h / 2, w / 2, 2) follows the motion of the others, its
+    ``doubt`` is the variance of the pilots. ``chroma`` (n, 2, h / 2, w / 2) follows the motion of the others, its
     noise has the variances ``chroma_level`` (n, h / 2, w / 2), of which means over a box differ by ``chroma_allowance``.
     ``growth`` (n,) is the variance of every frame over the usual one.
     """
@@ -83,33 +85,40 @@ class Along:
 
 
 class _ChromaSum:
-    """Sums over the neighbours for the chroma of one frame, at half the resolution."""
+    """Sums over the neighbours for the chroma of one frame, planes ``(2, h, w)`` at half the resolution."""
 
     def __init__(self, pictures: Pictures, t: int) -> None:
         assert pictures.chroma is not None and pictures.chroma_level is not None
         self._all, self._level = pictures.chroma, pictures.chroma_level[t]
         self._allowance = np.float32(pictures.chroma_allowance)
-        self._own = self._all[t]
-        self._smooth = cv2.blur(self._own, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
+        self._total = self._all[t].copy()
+        self._smooth = self._blurred(self._total)
         h, w = self._level.shape
         self._size = (w, h)
         self._misfit = np.empty((h, w), np.float32)
-        self._total = self._own.copy()
         self._mass, self._squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
+
+    @staticmethod
+    def _blurred(planes: FloatArray) -> FloatArray:
+        out = np.empty_like(planes)
+        for plane, smooth in zip(planes, out):
+            cv2.blur(plane, CHROMA_BOX, dst=smooth, borderType=cv2.BORDER_REFLECT)
+        return out
 
     def add(self, s: int, x: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         """A neighbour, read at the places ``x``, ``y`` (h, w) of the full resolution."""
         x, y, given = (cv2.resize(p, self._size, interpolation=cv2.INTER_AREA) for p in (x, y, weight))
-        warped = remap(self._all[s], x * 0.5 - 0.25, y * 0.5 - 0.25, cv2.INTER_CUBIC)
-        smooth = cv2.blur(warped, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
-        squared_difference(rows(smooth), rows(self._smooth), self._misfit)
+        x, y = x * 0.5 - 0.25, y * 0.5 - 0.25
+        warped = np.stack([remap(plane, x, y, cv2.INTER_CUBIC) for plane in self._all[s]])
+        plane_difference(self._blurred(warped), self._smooth, self._misfit)
         misfit = cv2.blur(self._misfit, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
         misfit -= self._allowance * self._level
-        sums = rows(self._total), self._mass, self._squares
-        accumulate_given(rows(warped), given, misfit, self._level, _LUMA_SEVERITY, *sums)
+        accumulate_given(
+            warped, given, misfit, self._level, _LUMA_SEVERITY, self._total, self._mass, self._squares
+        )
 
     def mean(self) -> FloatArray:
-        return np.asarray(self._total / self._mass[..., None])
+        return np.asarray(self._total / self._mass)
 
     def left(self, common: FloatArray | None) -> FloatArray:
         left = np.asarray(self._squares / np.square(self._mass), dtype=np.float32)
@@ -131,13 +140,14 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
     x, y, at_x, at_y, rest, weight, misfit = (np.empty((h, w), np.float32) for _ in range(7))
     chroma = None if pictures.chroma is None else _ChromaSum(pictures, t)
     for side in (1, -1):
-        flow = np.zeros((h, w, 2), np.float32)
+        flow = np.zeros((2, h, w), np.float32)
         for k in range(1, distance + 1):
             s = t + side * k
             if not 0 <= s < n:
                 break
             single = pictures.forward[s - 1] if side == 1 else pictures.backward[s]
-            advance(flow, single if k == 1 else remap(single, x, y, cv2.INTER_LINEAR), x, y)
+            across, down = single if k == 1 else (remap(plane, x, y, cv2.INTER_LINEAR) for plane in single)
+            advance(flow, across, down, x, y)
             squared_difference(rows(remap(smooth[s], x, y, cv2.INTER_LINEAR)), rows(smooth[t]), misfit)
             moved = cv2.blur(misfit, BOX, borderType=cv2.BORDER_REFLECT)
             squared_difference(rows(smooth[s]), rows(smooth[t]), misfit)
@@ -155,7 +165,8 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
                 chroma.add(s, at_x, at_y, weight)
             if pictures.coded:
                 # By the luma: chroma is smooth after a codec, its samples are no measure.
-                np.square(warped[..., 0] - noisy[t, ..., 0], out=misfit)
+                one, other = (np.ascontiguousarray(p[..., 0]) for p in (warped, noisy[t]))
+                squared_difference(one, other, misfit)
                 difference = cv2.blur(misfit, (9, 9), borderType=cv2.BORDER_REFLECT)
                 add_tie(weight, difference, level, _INDEPENDENT, tied)
     left = np.asarray(squares / np.square(mass), dtype=np.float32)
@@ -179,9 +190,6 @@ def along_motion(pictures: Pictures, t: int, distance: int) -> Along:
 
 
 def remap(image: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:
-    """The image ``(h, w, c)`` read at the places ``x``, ``y``; beyond the border the nearest pixel."""
-    # OpenCV reads two planes in less time than two channels, and places between pixels more exactly.
-    channels = cv2.split(image) if image.shape[2] == 2 else (image,)
-    warped = [cv2.remap(p, x, y, method, borderMode=cv2.BORDER_REPLICATE) for p in channels]
-    both = cv2.merge(warped) if len(warped) > 1 else warped[0]
-    return np.asarray(both, dtype=np.float32).reshape(*x.shape, *image.shape[2:])
+    """An image ``(h, w)`` or ``(h, w, c)`` read at the places ``x``, ``y``; beyond the border the nearest pixel."""
+    warped = cv2.remap(image, x, y, method, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(warped, dtype=np.float32).reshape(*x.shape, *image.shape[2:])

@@ -71,18 +71,20 @@ def shrink_in_planes(
     step: int = 4,
     shape: FloatArray = WHITE,
     first_step: int | None = None,
+    out: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Like :func:`shrink`, on planes ``(c, h, w)`` with variances.
 
     ``step`` is the distance of the blocks: 4 is quick, 2 a little better at four times the cost. ``shape`` (64,) multiplies the variance of each frequency, row by row; ``first_step`` is that of the first pass,
-    the second's unless given. Returns the planes and their posterior variances.
+    the second's unless given. Returns the planes and their posterior variances, in ``out`` where that is given.
     """
     shape = np.array(shape, np.float32)
-    pilot, out, spread = (np.empty_like(planes) for _ in range(3))
+    pilot = np.empty_like(planes)
+    mean, spread = out or (np.empty_like(planes), np.empty_like(planes))
     given = (variance, shape, WINDOW)
     shrink_planes(planes, planes, *given, first_step or step, THRESHOLD, False, pilot, spread)
-    shrink_planes(planes, pilot, *given, step, THRESHOLD, True, out, spread)
-    return out, spread
+    shrink_planes(planes, pilot, *given, step, THRESHOLD, True, mean, spread)
+    return mean, spread
 
 
 def shrink(image: FloatArray, sd: FloatArray | float) -> tuple[FloatArray, FloatArray]:
