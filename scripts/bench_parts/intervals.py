@@ -54,6 +54,7 @@ def row(clean: np.ndarray, sd: float, seed: int = 3) -> dict[str, float]:
     """Coverage of every task on one clip at one noise level."""
     from videorestore.curve.denoise import denoise
     from videorestore.curve.inpaint import inpaint
+    from videorestore.detect.noise import estimate_noise
     from videorestore.make.engines import JointEngine, MotionEngine
 
     rng = np.random.default_rng(seed)
@@ -63,7 +64,7 @@ def row(clean: np.ndarray, sd: float, seed: int = 3) -> dict[str, float]:
     def share(mean: np.ndarray, deviation: np.ndarray, truth: np.ndarray) -> float:
         return float(np.mean(np.abs(mean - truth) <= 1.96 * deviation))
 
-    smooth, smooth_sd, _ = denoise(noisy)
+    smooth, smooth_sd, _ = denoise(noisy, estimate_noise(noisy))
     engine = JointEngine(MotionEngine(), 48, grain=sd)
     seen = np.setdiff1d(np.arange(len(noisy)), MISSING)
     filled = engine.interpolator(noisy[seen], seen.astype(float)).at(np.array(MISSING, float))

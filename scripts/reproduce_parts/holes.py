@@ -42,10 +42,8 @@ def width(frames: np.ndarray, count: int, sigma: float | None, known: bool) -> f
 
     first = len(frames) // 2 - count // 2
     absent = range(first, first + count)
-    if known:
-        fit = fit_shot(frames, missing=absent, sigma=sigma)
-    else:
-        fit = fit_shot(np.delete(frames, absent, axis=0), sigma=sigma)
+    seen = np.delete(np.arange(len(frames)), absent)
+    fit = fit_shot(frames[seen], times=seen if known else None, sigma=sigma)
     gaps = np.diff(fit.x)
     return float(gaps[first - 1] / np.median(np.delete(gaps, first - 1)) / (count + 1))
 

@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> int:
     import scenes
 
     from videorestore.curve.denoise import denoise
+    from videorestore.detect.noise import estimate_noise
     from videorestore.make.engines import JointEngine, MotionEngine
 
     clean = scenes.shockwave()
@@ -65,7 +66,8 @@ def main(arguments: list[str]) -> int:
     truth = clean[seen]
 
     start = time.process_time()
-    ours, ours_sd, fit = denoise(noisy[seen])
+    noise = estimate_noise(noisy[seen])
+    ours, ours_sd, fit = denoise(noisy[seen], noise)
     seconds = time.process_time() - start
     independent, _ = fit.predict(noisy[seen], fit.x)
     rows = [("", "MSE, 0..255", "MSE, 0..1")]
@@ -99,7 +101,7 @@ def main(arguments: list[str]) -> int:
         if error < best_error:
             best_peer = np.array(best_nlm)
             best_peer[some] = block[..., None]
-    table(f"Denoising, noise sd {options.sd:g} of the range (estimated {fit.noise_sd / 255:.4f})", rows)
+    table(f"Denoising, noise sd {options.sd:g} of the range (estimated {noise.sd / 255:.4f})", rows)
     print(f"  ours / non-local means {mse(ours, truth) / nlm_error:.2f}; CPU {seconds:.1f} s")
     print(f"  covered by our 95 % interval: {(np.abs(ours - truth) < 1.96 * ours_sd).mean():.3f}")
     print("  the paper (scales not stated): electroGP 1.8e-3, non-local means 63.37, diffusion 61.79")

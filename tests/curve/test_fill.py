@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from videorestore.curve.fill import foreseen, opinion, without
-from videorestore.curve.fit import fit_shot
+from videorestore.curve.fit import fit_shot, numbers_of
 from videorestore.errors import InputError
 from videorestore.make.engines import JointEngine, MotionEngine
 from videorestore.model.covariance import covariance
@@ -123,12 +123,11 @@ def test_count_wants_a_gap_inside(pan):
         count_missing(pan, len(pan) - 1)
 
 
-def test_positions_rise_and_noise_is_known(pan):
+def test_positions_rise(pan):
     noisy = (pan + 8 * np.random.default_rng(0).standard_normal(pan.shape)).astype(np.float32)
-    fit = fit_shot(noisy, missing=[10, 11])
+    seen = np.delete(np.arange(len(pan)), [10, 11])
+    fit = fit_shot(noisy[seen], times=seen)
     assert (np.diff(fit.x) > 0).all()
-    assert 10 not in fit.rows
-    assert abs(fit.noise_sd - 8) < 1
     low, middle, high = fit.place([9.0, 10.5, 12.0])
     assert low < middle < high
 
@@ -148,6 +147,14 @@ def test_a_hole_in_a_turning_texture_keeps_its_width(scenes):
     frames = scenes.disc(48)
     for count in (5, 8):
         first = 24 - count // 2
-        gaps = np.diff(fit_shot(frames, missing=range(first, first + count)).x)
+        seen = np.delete(np.arange(48), range(first, first + count))
+        gaps = np.diff(fit_shot(frames[seen], times=seen / 25).x)
         width = gaps[first - 1] / np.median(np.delete(gaps, first - 1)) / (count + 1)
         assert 0.8 < width < 1.2, (count, width)
+
+
+def test_absent_frames_are_told_by_the_times():
+    assert numbers_of(np.array([0.0, 0.04, 0.08, 0.24, 0.28])).tolist() == [0, 1, 2, 6, 7]
+    assert numbers_of(np.array([0.0, 0.033, 0.067, 0.1, 0.167])).tolist() == [0, 1, 2, 3, 5]
+    assert numbers_of(np.array([0.0, 0.04, 0.10, 0.13, 0.17])) is None
+    assert numbers_of(np.array([0.0, 0.0, 0.0, 1.0])) is None

@@ -57,7 +57,7 @@ class Beside:
 
 def denoise(
     frames: Any,
-    noise: Noise | None = None,
+    noise: Noise,
     *,
     beside: Beside | None = None,
     out: Any = None,
@@ -69,8 +69,7 @@ def denoise(
     ----------
     frames : array, shape (n, height, width, channels)
         In order; 0..255 scale.
-    noise : Noise, optional
-        Its level is estimated from the fit by default, the same everywhere.
+    noise : Noise
     beside : Beside, optional
         Another estimate to be joined with.
     out, out_sd : arrays to write to, optional
@@ -88,9 +87,7 @@ def denoise(
     _, height, width, _ = frames.shape
     mean = np.empty(frames.shape, np.float32) if out is None else out
     sd = np.empty(frames.shape, np.float32) if out_sd is None else out_sd
-    fit = fit_shot(frames, sigma=None if noise is None else noise.sd)
-    if noise is None:
-        noise = Noise.white(fit.noise_sd, clipped=False)
+    fit = fit_shot(frames, sigma=noise.sd)
     weights = fit.posterior.weights(fit.x)
     for y0 in pulse.counted(range(0, height, TILE)):
         for x0 in pulse.counted(range(0, width, TILE)):

@@ -8,7 +8,7 @@ scale. Pixels stream by in strips of rows; only a strip is ever held in double f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,13 @@ STRIP = 6_000_000
 STEPS = 120
 """Most steps of the search for a shot."""
 
-LOOKED_AT = 24
-"""Frames, evenly spread, that tell the noise."""
-
 LEAST_SD = 0.05
 """Noise that is always believed: samples are rounded (0..255 scale)."""
 
+OFF_GRID = 0.1
+"""Share of the usual step by which times may be off whole steps where frames are taken to be absent in longer ones."""
+
 _Doubles = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,14 +42,10 @@ class ShotCurve:
 
     Attributes
     ----------
-    rows : ndarray of int, shape (m,)
-        Frames that the curve was fitted to.
-    x : ndarray, shape (m,)
-        Their latent positions in (0, 1), in order; equal frames share theirs.
-    times : ndarray, shape (m,)
+    x : ndarray, shape (n,)
+        Latent positions of the frames in (0, 1), in order; equal frames share theirs.
+    times : ndarray, shape (n,)
         Their times in seconds, or their numbers.
-    noise_sd : float
-        Standard deviation of the noise, 0..255 scale.
     shape : tuple of int
         Height, width, channels.
     posterior : CurvePosterior
@@ -58,10 +53,8 @@ class ShotCurve:
     closed : bool
     """
 
-    rows: _Ints
     x: _Doubles
     times: _Doubles
-    noise_sd: float
     shape: tuple[int, int, int]
     posterior: CurvePosterior
     closed: bool
@@ -100,28 +93,24 @@ class ShotCurve:
         return mean, sd
 
     def strips(self, frames: Any) -> Iterator[tuple[int, int, FloatArray, slice]]:
-        """Strips of rows ``y0, y1``, their pixels ``(m, k)`` in the frames of the fit, and where these stand."""
-        return _strips(frames, self.rows)
+        """Strips of rows ``y0, y1``, their pixels ``(n, k)`` in the frames of the fit, and where these stand."""
+        return _strips(frames)
 
 
-def _strips(frames: Any, rows: _Ints) -> Iterator[tuple[int, int, FloatArray, slice]]:
+def _strips(frames: Any) -> Iterator[tuple[int, int, FloatArray, slice]]:
     """See `ShotCurve.strips`; pixels are fresh float32."""
-    height, width, channels = frames.shape[1:]
-    step = max(1, STRIP // max(1, len(rows) * width * channels))
+    n, height, width, channels = frames.shape
+    step = max(1, STRIP // max(1, n * width * channels))
     for y0 in range(0, height, step):
         y1 = min(height, y0 + step)
-        if len(rows) == len(frames):
-            part = np.array(frames[:, y0:y1], np.float32)
-        else:
-            part = np.stack([np.asarray(frames[int(i)][y0:y1], np.float32) for i in rows])
-        yield y0, y1, part.reshape(len(rows), -1), slice(y0 * width * channels, y1 * width * channels)
+        part = np.array(frames[:, y0:y1], np.float32)
+        yield y0, y1, part.reshape(n, -1), slice(y0 * width * channels, y1 * width * channels)
 
 
 def fit_shot(
     frames: Any,
     *,
     times: Sequence[float] | _Doubles | None = None,
-    missing: Sequence[int] = (),
     sigma: float | None = None,
     closed: bool = False,
     callback: Callable[[str, int, float], None] | None = None,
@@ -132,9 +121,7 @@ def fit_shot(
     ----------
     frames : array, shape (n, height, width, channels)
     times : sequence of float, optional
-        Seconds; by default the frame numbers.
-    missing : sequence of int
-        Frames whose content is worthless; they are left out.
+        Seconds; by default the frame numbers. Whole steps that are left out are frames that are absent.
     sigma : float, optional
         Known sd of the noise.
     closed : bool
@@ -142,12 +129,10 @@ def fit_shot(
     callback : callable, optional
         Called with stage, step and value of the objective at every step of the search.
     """
-    rows, clock = _rows(frames, times, missing)
-    height, width, channels = frames.shape[1:]
-    size = (height, width, channels)
+    clock = _clock(frames, times)
 
     def chunks() -> Iterator[FloatArray]:
-        for _, _, block, _ in _strips(frames, rows):
+        for _, _, block, _ in _strips(frames):
             yield block
 
     options = Options(
@@ -159,78 +144,45 @@ def fit_shot(
         noise_var=None if sigma is None else max(float(sigma), LEAST_SD) ** 2,
         max_iter=STEPS,
         callback=callback,
-        numbers=None if closed else rows.astype(np.float64),
+        numbers=None if closed else numbers_of(clock),
     )
     with one_thread():
-        fitted = fit_curve(chunks, len(rows), options)
+        fitted = fit_curve(chunks, len(frames), options)
     x = np.asarray(fitted.x, np.float64)
     if x[0] > x[-1] and not closed:
         # The model orders the ends by its own rule when the first and the last frame are alike.
         x = np.maximum.accumulate(x)
-    fit = ShotCurve(
-        rows=rows,
-        x=x,
-        times=clock[rows],
-        noise_sd=0.0 if sigma is None else float(sigma),
-        shape=size,
-        posterior=CurvePosterior(fitted),
-        closed=closed,
+    height, width, channels = frames.shape[1:]
+    return ShotCurve(
+        x=x, times=clock, shape=(height, width, channels), posterior=CurvePosterior(fitted), closed=closed
     )
-    return fit if sigma is not None else replace(fit, noise_sd=noise_level(frames, fit))
 
 
-def _rows(
-    frames: Any, times: Sequence[float] | _Doubles | None, missing: Sequence[int]
-) -> tuple[_Ints, _Doubles]:
-    """Numbers of the frames to fit to, and the times of all."""
+def numbers_of(times: _Doubles) -> _Doubles | None:
+    """Whole numbers ``(n,)`` of frames at these times, with room for those that are absent; None where the rate varies."""
+    steps = np.diff(times)
+    usual = float(np.median(steps))
+    if not usual > 0:
+        return None
+    counts = np.rint(steps / usual)
+    if counts.min() < 1 or np.abs(steps / usual - counts).max() > OFF_GRID:
+        return None
+    return np.concatenate([[0.0], np.cumsum(counts)])
+
+
+def _clock(frames: Any, times: Sequence[float] | _Doubles | None) -> _Doubles:
+    """The time of every frame."""
     shape = tuple(frames.shape)
     if len(shape) != 4:
         raise InputError(
             f"frames must have shape (n, height, width, channels), got {shape}; add the missing axis."
         )
     n = shape[0]
-    rows = np.setdiff1d(np.arange(n, dtype=np.int64), np.asarray(list(missing), np.int64))
-    if len(rows) < 3:
-        raise InputError(
-            f"a curve needs at least 3 frames that can be seen, got {len(rows)}; give more frames."
-        )
+    if n < 3:
+        raise InputError(f"a curve needs at least 3 frames that can be seen, got {n}; give more frames.")
     clock = np.arange(n, dtype=np.float64) if times is None else np.asarray(times, np.float64)
     if len(clock) != n:
         raise InputError(
             f"there must be one time for each of the {n} frames, got {len(clock)}; pass as many times."
         )
-    return rows, clock
-
-
-def noise_level(frames: Any, fit: ShotCurve) -> float:
-    """Sd of white noise from what the curve leaves of some frames.
-
-    The residual is differenced along both axes, so that motion that the curve misses, smooth in space, does not
-    count; the median makes edges harmless. The share of the noise that the posterior followed is put back.
-    """
-    pick = np.unique(np.linspace(0, len(fit.rows) - 1, min(LOOKED_AT, len(fit.rows))).astype(int))
-    height, width, channels = fit.shape
-    if height < 4 or width < 4:
-        return float(np.sqrt(np.median(fit.posterior.fit.noise_var)))
-    weights = fit.posterior.weights(fit.x[pick])
-    label = np.asarray(fit.posterior.fit.label)
-    own = np.asarray(fit.posterior.fit.rows)
-    at = np.searchsorted(own, pick)
-    values: list[_Doubles] = []
-    for y0, y1, block, columns in fit.strips(frames):
-        mean, _ = weights.apply(block, columns, sd=False)
-        group = label[columns]
-        for k, row in enumerate(pick):
-            rest = (block[row] - mean[k]).reshape(y1 - y0, width, channels)
-            followed = np.ones(len(group))
-            if at[k] < len(own) and own[at[k]] == row:
-                for g in np.unique(group[group >= 0]):
-                    w = weights.matrix[g][k]
-                    followed[group == g] = 1 - 2 * w[at[k]] + np.sum(w * w)
-            rest = rest / np.sqrt(np.maximum(followed, 1e-3)).reshape(rest.shape)
-            high = (rest[1:, 1:] - rest[:-1, 1:] - rest[1:, :-1] + rest[:-1, :-1]) / 2
-            high = high[np.isfinite(high)]
-            step = max(1, high.size // 4000)
-            values.append(np.abs(high.ravel()[::step]).astype(np.float64))
-    merged = np.concatenate(values)
-    return float(np.median(merged) / 0.6745) if merged.size else 0.0
+    return clock

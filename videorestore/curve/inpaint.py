@@ -198,7 +198,7 @@ def _leave_one_out(frames: FloatArray, fit: ShotCurve) -> tuple[FloatArray, Floa
     width, channels = fit.shape[1:]
     for y0, y1, block, columns in fit.strips(frames):
         mean, sd = fit.posterior.leave_one_out(block, columns)
-        shape = (len(fit.rows), y1 - y0, width, channels)
-        made[fit.rows, y0:y1] = mean[where].reshape(shape)
-        variance[fit.rows, y0:y1] = np.square(sd[where]).reshape(shape).mean(axis=3)
+        shape = (len(fit.x), y1 - y0, width, channels)
+        made[:, y0:y1] = mean[where].reshape(shape)
+        variance[:, y0:y1] = np.square(sd[where]).reshape(shape).mean(axis=3)
     return made, variance

@@ -161,7 +161,7 @@ class _Likeness:
 def _likeness(frames: Any, fit: ShotCurve, flat: FloatArray) -> _Likeness:
     seen = ~np.isnan(flat)
     zero = np.where(seen, flat, np.float32(0))
-    n = len(fit.rows)
+    n = len(fit.x)
     total = np.zeros((len(flat), n))
     steps = np.zeros((len(flat), n))
     gram = np.zeros((n, n))
@@ -234,10 +234,10 @@ def _guesses(
     inside = low < mode < high
     place = (mode - low) / (high - low) if inside and high > low else share
     keep = [j for j in range(len(around)) if j == 0 or at[j] > at[j - 1] + 1e-9]
-    window = np.stack([np.asarray(frames[int(fit.rows[around[j] % n])], np.float32) for j in keep])
+    window = np.stack([np.asarray(frames[around[j] % n], np.float32) for j in keep])
     clock = np.array([around[j] - pair for j in keep], np.float64)
-    first = np.asarray(frames[int(fit.rows[pair])], np.float32)
-    second = np.asarray(frames[int(fit.rows[(pair + 1) % n])], np.float32)
+    first = np.asarray(frames[pair], np.float32)
+    second = np.asarray(frames[(pair + 1) % n], np.float32)
     guesses: list[FloatArray] = []
     if len(keep) >= 2 and clock[0] <= 0 and clock[-1] >= 1:
         trial = np.unique(np.clip(np.append(np.arange(0.05, 1, 0.1), place), 0.02, 0.98))
