@@ -20,6 +20,16 @@ Indices = NDArray[np.intp]
 METHODS = ("eigenmaps", "isomap", "lle", "pca", "chain")
 ALONE = (3, 3.0)
 """A point stands alone whose so many-th neighbour is so many times as far as is usual."""
+WAYS = {
+    "graph": ("isomap", 4),
+    "tree": ("isomap", 0),
+    "eigenmaps": ("eigenmaps", 8),
+    "near eigenmaps": ("eigenmaps", 3),
+    "line": ("pca", 0),
+    "chain": ("chain", 0),
+}
+"""Starts that are tried where positions are integrated out, with their neighbours; a graph of none is the spanning tree, which
+follows the curve where arms come close to each other."""
 CUTS = 4
 """Links of a chain at which it may be cut and joined otherwise."""
 
@@ -199,37 +209,6 @@ def distances(y: Array, seen: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
-def along_graph(distance: Array, k: int) -> Array:
-    """Difference of the ways to the two points farthest apart in a graph of neighbours.
-
-    The minimum spanning tree keeps the graph in one piece; with ``k = 0`` it is the tree alone, which
-    follows the curve where arms come close to each other.
-    """
-    n = distance.shape[0]
-    length = np.maximum(distance, 1e-12 * distance.max() + 1e-300)
-    tree = minimum_spanning_tree(np.triu(length, 1)).toarray() > 0
-    near = tree | tree.T
-    if k:
-        index = np.argsort(distance + np.diag(np.full(n, np.inf)), axis=1, kind="stable")[:, : min(k, n - 1)]
-        link = np.zeros((n, n), dtype=bool)
-        link[np.arange(n)[:, None], index] = True
-        near = near | link | link.T
-    way = shortest_path(np.where(near, length, 0.0), directed=False)
-    first, last = np.unravel_index(int(way.argmax()), way.shape)
-    return np.asarray(way[first] - way[last])
-
-
-def diffusion(distance: Array, k: int) -> Array:
-    """Slowest mode of a diffusion whose steps follow the distance to the k-th neighbour."""
-    k = min(k, distance.shape[0] - 1)
-    scale = np.maximum(np.sort(distance, axis=1)[:, k], 1e-9 * distance.max() + 1e-300)
-    weight = np.exp(-np.square(distance) / (scale[:, None] * scale)) + 1e-12
-    np.fill_diagonal(weight, 0.0)
-    degree = weight.sum(axis=1)
-    _, vectors = np.linalg.eigh(weight / np.sqrt(degree[:, None] * degree))
-    return np.asarray(vectors[:, -2] / np.sqrt(degree))
-
-
 def starting_orders(y: Array, seen: Array, *, closed: bool = False, robust: bool = False) -> dict[str, Array]:
     """Named positions (n,) in (0, 1) to start from, of centred points (n, d), zeros where missing.
 
@@ -244,18 +223,10 @@ def starting_orders(y: Array, seen: Array, *, closed: bool = False, robust: bool
         found = starting_orders(y[kept], seen[kept], closed=closed)
         at = np.searchsorted(kept, beside)
         return {name: ranks(order[at]) for name, order in found.items()}
-    chain = np.argsort(order_from("chain", np.square(distance), periodic=closed), kind="stable")
-    if closed:
-        return {"chain": ranks(chain.astype(np.float64))}
-    line = np.linalg.svd(y, full_matrices=False)[0][:, 0]
-    return {
-        "graph": ranks(along_graph(distance, 4)),
-        "tree": ranks(along_graph(distance, 0)),
-        "diffusion": ranks(diffusion(distance, 8)),
-        "near diffusion": ranks(diffusion(distance, 3)),
-        "line": ranks(line),
-        "chain": ranks(chain.astype(np.float64)),
-    }
+    square = np.square(distance)
+    ways = {"chain": ("chain", 0)} if closed else WAYS
+    orders = {name: order_from(method, square, k, closed) for name, (method, k) in ways.items()}
+    return {name: ranks(np.argsort(order, kind="stable")) for name, order in orders.items()}
 
 
 def differs(order: Array, known: list[Array]) -> bool:

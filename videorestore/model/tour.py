@@ -48,7 +48,7 @@ def open_path(distance: Doubles, others: Iterable[Ints] = (), *, bend: float = B
         tour = np.append(start, n).astype(np.int64)
         # The shortest way first; then bends count too.
         search_tour(padded, near, tour, 0.0, np.empty((0, 2), np.int64))
-        cost = search_tour(padded, near, tour, bend, _kicks(n, rng))
+        cost = search_tour(padded, near, tour, bend, _kicks(n if bend else 0, rng))
         if cost < lowest - 1e-9:
             lowest = cost
             best = np.roll(tour, -int(np.flatnonzero(tour == n)[0]))[1:].copy()
@@ -63,12 +63,14 @@ def closed_path(distance: Doubles, path: Ints, *, bend: float = BEND) -> Ints:
     if n < 8:
         return path
     tour = path.astype(np.int64).copy()
-    search_tour(_padded(distance), _near(distance), tour, bend, _kicks(n, np.random.default_rng(0)))
+    search_tour(
+        _padded(distance), _near(distance), tour, bend, _kicks(n if bend else 0, np.random.default_rng(0))
+    )
     return tour
 
 
 def _kicks(n: int, rng: np.random.Generator) -> Ints:
-    """Random numbers for the search."""
+    """Random numbers for the search; without bends there are none: the plain shortest way need not be the very shortest."""
     return np.asarray(rng.integers(0, 1 << 30, (min(4 * n, 2000), 2)))
 
 
