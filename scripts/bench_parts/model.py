@@ -26,6 +26,8 @@ from scenes import teapot  # noqa: E402
 from videorestore.model import CoulombProcess, ElectroGP  # noqa: E402
 from videorestore.model.gram import columns_of, group_grams  # noqa: E402
 from videorestore.model.joint import mode as scaling  # noqa: E402
+from videorestore.model.joint.fit import fit_curve  # noqa: E402
+from videorestore.model.options import Options  # noqa: E402
 
 Array = NDArray[Any]
 
@@ -188,8 +190,8 @@ def _pixels(quick: bool) -> list[dict[str, Any]]:
                     spent += now - last
                 last = now
 
-            model = ElectroGP(init="order", hyper=hyper, callback=watch)
-            seconds, _ = _cpu(lambda model=model, stream=stream: model.fit_stream(stream, n))
+            options = Options(init="order", hyper=hyper, callback=watch)
+            seconds, fit = _cpu(lambda options=options, stream=stream: fit_curve(stream, n, options))
             row = {
                 "hyper": hyper,
                 "pixels": count,
@@ -197,7 +199,7 @@ def _pixels(quick: bool) -> list[dict[str, Any]]:
                 "search_cpu_s": spent,
                 "passes_cpu_s": seconds - spent - source,
                 "source_cpu_s": source,
-                "steps": model.n_iter_,
+                "steps": fit.n_iter,
             }
             first = next((r for r in rows if r["hyper"] == hyper), row)
             row["search_ratio"] = row["search_cpu_s"] / first["search_cpu_s"]

@@ -10,6 +10,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from tests.model.planted import planted
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.model import ElectroGP
+from videorestore.model.joint.fit import fit_curve
+from videorestore.model.options import Options
+from videorestore.model.posterior import CurvePosterior
 from videorestore.model.sheet.dimension import local_dimension
 
 
@@ -278,24 +281,21 @@ def test_bad_options_are_refused(options):
         ElectroGP(**options).fit(_bad())
 
 
-def test_not_fitted_and_streamed_say_what_to_do():
+def test_not_fitted_and_nowhere_are_refused():
     with pytest.raises(NotFittedError):
         ElectroGP().transform(np.zeros((3, 4)))
     _, _, y = planted(12, 6)
-    model = ElectroGP(init="order").fit_stream(lambda: [y], 12)
-    with pytest.raises(InputError, match="posterior_weights"):
-        model.inverse_transform([0.5])
+    model = ElectroGP(init="order").fit(y)
     with pytest.raises(InputError, match="finite"):
         model.posterior_weights([np.nan])
-    assert model.place_stream(lambda: [y], y[2:3])[0].mode() == pytest.approx(model.embedding_[2], abs=0.05)
 
 
 def test_wrong_blocks_are_refused():
     _, _, y = planted(12, 6)
     with pytest.raises(InputError, match="block"):
-        ElectroGP().fit_stream(lambda: [y[:5]], 12)
+        fit_curve(lambda: [y[:5]], 12, Options())
     with pytest.raises(InputError, match="pixel"):
-        ElectroGP().fit_stream(lambda: [], 12)
-    model = ElectroGP(init="order").fit_stream(lambda: [y], 12)
+        fit_curve(lambda: [], 12, Options())
+    posterior = CurvePosterior(fit_curve(lambda: [y], 12, Options(init="order")))
     with pytest.raises(InputError, match="columns"):
-        model.posterior_weights([0.5]).apply(y[:, :3], slice(0, 2))
+        posterior.weights(np.array([0.5])).apply(y[:, :3], slice(0, 2))

@@ -77,8 +77,6 @@ def test_posterior_is_the_dense_one(short):
     expected, spread = dense.weights(at).apply(y)
     np.testing.assert_allclose(mean, expected, atol=1e-8)
     np.testing.assert_allclose(sd, spread, atol=1e-7)
-    for ours, theirs in zip(model._posterior.leave_one_out(), dense.leave_one_out(y)):
-        np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
 
 def test_draws_have_the_moments_of_the_posterior(short):

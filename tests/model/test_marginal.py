@@ -425,7 +425,7 @@ def test_estimator_is_consistent_with_the_integrated_posterior():
     np.testing.assert_array_equal(filled[:, 0], partial[:, 0])
     assert (spread[:, 1] > 0).all()
     assert np.abs(model.transform(y)[:, 0] - model.embedding_).mean() < 0.03
-    left, left_sd = model.leave_one_out()
+    left, left_sd = model._posterior.leave_one_out()
     assert left.shape == y.shape and (left_sd >= np.sqrt(model.noise_var_)).all()
     assert model.score(fresh[:50]) > ElectroGP(marginal=False).fit(y).score(fresh[:50])
 

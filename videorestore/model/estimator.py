@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -194,28 +194,6 @@ class ElectroGP(Placing):
         warn_of(self)
         return self
 
-    def fit_stream(self, chunks: Callable[[], Iterable[Block]], n_frames: int) -> ElectroGP:
-        """Fit the curve to pixels that stream by.
-
-        Parameters
-        ----------
-        chunks : callable
-            Starts the blocks (n_frames, k) again from the first pixel; float32 (or float64), NaN = missing.
-            Where nothing is missing it is called twice with ``hyper="pixel"`` (facts, then classes of pixels), once with
-            ``"shared"``.
-        n_frames : int
-
-        Returns
-        -------
-        self
-            The pixels are not kept: predict with :meth:`posterior_weights`, place with :meth:`place_stream`.
-        """
-        with one_thread():
-            self._adopt(CurvePosterior(fit_curve(chunks, n_frames, Options.of(self))))
-        self._training = None
-        self.n_features_in_ = self.mean_.size
-        return self
-
     def _adopt(self, posterior: CurvePosterior) -> None:
         """Take over what a fit has learnt."""
         self._posterior, fit = posterior, posterior.fit
@@ -316,12 +294,6 @@ class ElectroGP(Placing):
         frames = self._trained()
         at = positions(np.asarray(x), self.embedding_.shape[1:])
         return self._posterior.sample(at, frames, self._rng(random_state), noise=noise)
-
-    def leave_one_out(self) -> tuple[Block, Block]:
-        """Each training frame predicted from the others at its position: mean and sd, noise included."""
-        frames = self._trained()
-        mean, sd = self._posterior.leave_one_out(frames)
-        return mean[self.fit_.index], sd[self.fit_.index]
 
 
 def warn_of(model: ElectroGP) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ Block = NDArray[Any]
 class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What a fitted model says about frames; see :class:`videorestore.model.estimator.ElectroGP`."""
 
-    _training: Block | None
+    _training: Block
     _posterior: CurvePosterior
     fit_: Any
     n_components_: int
@@ -33,12 +32,8 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def place(self, Z: ArrayLike) -> list[Placement]:
         """Posterior of the position of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
-        return self.place_stream(columns_of(self._trained()), self._frames(Z, reset=False))
-
-    def place_stream(self, chunks: Callable[[], Iterable[Block]], frames: Block) -> list[Placement]:
-        """The same against training pixels that stream by in the blocks of the fit."""
-        check_is_fitted(self, "fit_")
-        return self._posterior.place(chunks, frames)
+        frames = self._trained()
+        return self._posterior.place(columns_of(frames), self._frames(Z, reset=False))
 
     def transform(self, Z: ArrayLike) -> Array:
         """Most probable position (m, n_components) of each frame in ``Z`` (m, n_pixels), NaN = not seen."""
@@ -147,10 +142,6 @@ class Placing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _trained(self) -> Block:
         check_is_fitted(self, "fit_")
-        if self._training is None:
-            raise InputError(
-                "the pixels were streamed and not kept; use posterior_weights(x).apply(block) and place_stream"
-            )
         return np.asarray(self._training)
 
     def _rng(self, random_state: Any) -> np.random.Generator:

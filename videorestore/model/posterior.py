@@ -99,7 +99,7 @@ class CurvePosterior:
     def leave_one_out(self, block: Block, columns: Columns = slice(None)) -> tuple[Block, Block]:
         """Each frame predicted from the others at its own position: mean and sd (u, k), noise included.
 
-        Given positions and hyper-parameters, closed form; NaN = missing, treated exactly.
+        Given positions and hyper-parameters, closed form; nothing may be missing.
         """
         fit = self.fit
         y = self.centred(block, columns)
@@ -108,23 +108,8 @@ class CurvePosterior:
         mean = np.zeros_like(y)
         sd = np.zeros_like(y)
         with one_thread():
-            partly = np.isnan(y).any(axis=0)
-            for at, g, rows, covariance_ in fill(y, label, self.inverse):
-                # Precision of the seen frames: what is missing is taken out of the full one.
-                part = y[:, at].astype(np.float64)
-                lever = self.inverse[g][:, rows]
-                precision = self.inverse[g] - lever @ covariance_ @ lever.T
-                own = np.diagonal(precision).copy()
-                own[rows] = 1.0
-                part[rows] = 0.0
-                predicted = part - (precision @ part) / own[:, None]
-                spread = 1.0 / own
-                predicted[rows] = y[np.ix_(rows, at)]
-                spread[rows] = np.diagonal(covariance_)
-                mean[:, at] = predicted
-                sd[:, at] = np.sqrt(spread[:, None] * phi[at])
             for g in np.unique(label[label >= 0]):
-                member = np.flatnonzero((label == g) & ~partly)
+                member = np.flatnonzero(label == g)
                 inverse = self.inverse[g].astype(y.dtype)
                 own = np.diagonal(self.inverse[g])[:, None]
                 part = y[:, member]
@@ -142,15 +127,13 @@ class CurvePosterior:
         x: Array,
         block: Block,
         rng: np.random.Generator,
-        columns: Columns = slice(None),
         noise: bool = True,
     ) -> Array:
-        """One draw (m, k) of pixels at ``x`` (m,), jointly over x, from the posterior predictive."""
+        """One draw (m, d) of pixels at ``x`` (m,), jointly over x, from the posterior predictive."""
         fit = self.fit
         weights = self.weights(x)
-        out = weights.mean(block, columns).astype(np.float64)
-        label = fit.label[columns].astype(np.intp)
-        phi, variance = fit.phi[columns], fit.noise_var[columns]
+        out = weights.mean(block).astype(np.float64)
+        label = fit.label.astype(np.intp)
         for g in np.unique(label[label >= 0]):
             member = np.flatnonzero(label == g)
             alpha = fit.alpha[g]
@@ -162,10 +145,10 @@ class CurvePosterior:
             values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             out[:, member] += (root @ rng.standard_normal((root.shape[1], member.size))) * np.sqrt(
-                phi[member]
+                fit.phi[member]
             )
         if noise:
-            out += rng.standard_normal(out.shape) * np.sqrt(variance)
+            out += rng.standard_normal(out.shape) * np.sqrt(fit.noise_var)
         return out
 
 

@@ -90,15 +90,14 @@ class MarginalPosterior(CurvePosterior):
         x: Array,
         block: Block,
         rng: np.random.Generator,
-        columns: Columns = slice(None),
         noise: bool = True,
     ) -> Array:
-        """One draw (m, k) of pixels at ``x`` (m,), jointly over x, from the posterior predictive."""
+        """One draw (m, d) of pixels at ``x`` (m,), jointly over x, from the posterior predictive."""
         drawn = self.marginal.sample(x, rng, noise=noise)
         constant = self.fit.label < 0
         if constant.any():
             drawn[:, constant] = self.fit.mean[constant]
-        return drawn[:, columns]
+        return drawn
 
     def leave_one_out(
         self, block: Block | None = None, columns: Columns = slice(None)

@@ -13,7 +13,7 @@ from videorestore.model.gram import Stream
 from videorestore.model.line.states import CHAINS, Spread
 from videorestore.model.outcome import CurveFit
 from videorestore.model.placement import Placement
-from videorestore.model.posterior import Block, Columns, CurvePosterior, HeldWeights, positions
+from videorestore.model.posterior import Block, CurvePosterior, HeldWeights, positions
 
 Array = NDArray[np.float64]
 
@@ -83,10 +83,9 @@ class LinePosterior(CurvePosterior):
         x: Array,
         block: Block,
         rng: np.random.Generator,
-        columns: Columns = slice(None),
         noise: bool = True,
     ) -> Array:
-        """One draw (m, k) of pixels at ``x`` (m,), jointly over x, from the posterior predictive.
+        """One draw (m, d) of pixels at ``x`` (m,), jointly over x, from the posterior predictive.
 
         A draw without data, at the frames and at ``x``, is corrected by what the data say of its error there.
         """
@@ -111,18 +110,7 @@ class LinePosterior(CurvePosterior):
         out[:, self.active] += self._curve(np.asarray(x), states, pulls)[0] + path[n:] * phi
         if noise:
             out += rng.standard_normal(out.shape) * np.sqrt(self.fit.noise_var)
-        return np.asarray(out[:, columns])
-
-    def leave_one_out(
-        self, block: Block | None = None, columns: Columns = slice(None)
-    ) -> tuple[Block, Block]:
-        """Each frame predicted from the others at its own position: mean and sd (n, k), noise included."""
-        own = self.spread.own
-        mean = np.tile(self.fit.mean, (self.at.size, 1))
-        mean[np.ix_(self.order, self.active)] += (self.y - self.error / own).T
-        sd = np.empty_like(mean)
-        sd[self.order] = np.sqrt(self.fit.phi / own[:, None])
-        return mean[:, columns], sd[:, columns]
+        return np.asarray(out)
 
     @cached_property
     def at_frames(self) -> tuple[Array, Array]:
