@@ -9,6 +9,7 @@ import pytest
 
 from videorestore.curve.blocks import Blocks, cosines, wiener
 from videorestore.curve.denoise import denoise
+from videorestore.detect.noise import estimate_noise
 from videorestore.spatial.noise import Noise
 
 
@@ -20,7 +21,7 @@ def noisy(pan):
 
 @pytest.fixture(scope="module")
 def restored(noisy):
-    return denoise(noisy, Noise.white(20.0, clipped=False))
+    return denoise(noisy, estimate_noise(noisy))
 
 
 def test_error_is_a_small_share_of_the_noise(pan, noisy, restored):
@@ -50,7 +51,7 @@ def test_tiles_do_not_show(noisy, restored, monkeypatch):
     import videorestore.curve.denoise as module
 
     monkeypatch.setattr(module, "TILE", 16)
-    small, _, _ = denoise(noisy, Noise.white(20.0, clipped=False))
+    small, _, _ = denoise(noisy, estimate_noise(noisy))
     assert np.abs(small - restored[0]).max() < 2
 
 
