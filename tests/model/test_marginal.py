@@ -14,8 +14,8 @@ from videorestore.model.integrated import axes as axes_module
 from videorestore.model.integrated import search as module
 from videorestore.model.integrated import state as state_module
 from videorestore.model.integrated.basis import features, frequencies, make_basis, to_s, to_x, waves
+from videorestore.model.integrated.marginal import louis_root
 from videorestore.model.integrated.search import refine
-from videorestore.model.integrated.state import louis_root
 from videorestore.model.integrated.steps import curve_given, log_evidence, moments, position_step
 from videorestore.model.options import Options
 from videorestore.model.starts import distances, ranks, relinked

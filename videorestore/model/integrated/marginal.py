@@ -30,14 +30,15 @@ What is approximated:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from videorestore.model.integrated.basis import Basis, features, to_s
-from videorestore.model.integrated.hyper import Remainder
-from videorestore.model.integrated.steps import Curve, Data
+from videorestore.model.integrated.axes import Frame
+from videorestore.model.integrated.basis import features, to_s, to_x
+from videorestore.model.integrated.hyper import LEAST_PRECISION, Remainder, integrated
+from videorestore.model.integrated.state import State, modes
 
 Array = NDArray[np.float64]
 
@@ -46,17 +47,13 @@ STEP = 1e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marginal:
-    """Posterior of curve and positions.
+class Marginal(State):
+    """Posterior of curve and positions: the end of a search, in the dimensions of the data.
 
     Attributes
     ----------
     x, x_sd : ndarray (n,)
         Most probable position of each point in (0, 1), and sd of its posterior.
-    q : ndarray (n, m)
-        Posterior probability of each cell of the basis' grid.
-    basis, data, curve
-        See :mod:`videorestore.model.integrated.steps`.
     root : ndarray (k, a, j)
         Root of the joint covariance of the curve's weights.
     mean : ndarray (d,)
@@ -67,39 +64,22 @@ class Marginal:
         The curve outside the kept axes.
     phi, noise_var : ndarray (d,)
         Signal and noise variance of each dimension.
-    evidence : float
-        Log evidence with curve and positions integrated out.
-    start : str
-        The order that led here.
     flip : bool
         The axis of the covariance runs against that of x.
-    collapsed : bool
-        The curve is a point within the noise.
     ambiguous : bool
         Another order explains the data about as well.
-    freedom : float or None
-        Degrees of freedom of Student's noise.
     """
 
     x: Array
     x_sd: Array
-    q: Array
-    basis: Basis
-    data: Data
-    curve: Curve
     root: Array
     mean: Array
     loading: Array
     rest: Remainder | None
     phi: Array
     noise_var: Array
-    evidence: float
-    start: str
-    n_iter: int
     flip: bool
-    collapsed: bool
     ambiguous: bool
-    freedom: float | None
 
     @property
     def r(self) -> float:
@@ -169,3 +149,61 @@ class Marginal:
                 sd = sd * np.sqrt(self.freedom / rng.chisquare(self.freedom, (out.shape[0], 1)))
             out = out + rng.standard_normal(out.shape) * sd
         return np.asarray(out)
+
+
+def finish(state: State, frame: Frame, ambiguous: bool) -> Marginal:
+    """The posterior at the end of a search, in the dimensions of the data."""
+    loading = frame.scale[:, None] * frame.axes
+    made, rest = integrated(state.data, state.basis, state.q, state.curve, frame.points, frame.axes)
+    state = replace(state, curve=made)
+    basis, curve, q = state.basis, state.curve, state.q
+    x = to_x(modes(q, basis.s, basis.periodic), basis.crowded)
+    at = to_x(basis.s, basis.crowded)
+    first = q @ at
+    flip = bool(x[0] > x[-1]) and not basis.periodic
+    noise = curve.noise_var
+    return Marginal(
+        **{one.name: getattr(state, one.name) for one in fields(State)},
+        x=1.0 - x if flip else x,
+        x_sd=np.sqrt(np.maximum(q @ np.square(at) - np.square(first), 0.0)),
+        root=louis_root(state),
+        mean=frame.mean,
+        loading=loading,
+        rest=rest if rest is None else replace(rest, scale=frame.scale),
+        phi=np.square(loading) @ curve.phi,
+        noise_var=(noise[0] if state.data.tied else noise) * np.square(frame.scale),
+        flip=flip,
+        ambiguous=ambiguous,
+    )
+
+
+def louis_root(state: State) -> Array:
+    """Root (k, d, k d) of the joint covariance of the curve's weights, positions integrated out.
+
+    The information in the data about the curve is what it would be with positions known, less what is lost
+    by not knowing them: the covariance, over each point's position, of the score.
+    """
+    data, curve, q = state.data, state.curve, state.q
+    k, d = curve.mean.shape
+    phi = state.basis.phi[:, curve.keep]
+    noise = curve.noise_var
+    path = phi @ curve.mean
+    known = data.weight[:, None] * data.seen
+    # Scores in whitened weights: one column per dimension and feature.
+    white = [phi @ curve.root[:, :, j] for j in range(d)]
+    pull = [known[:, j, None] * (data.y[:, j, None] - path[:, j]) / noise[j] for j in range(d)]
+    first = np.concatenate([(q * pull[j]) @ white[j] for j in range(d)], axis=1)
+    lost = -first.T @ first
+    for i in range(d):
+        for j in range(i, d):
+            weight = (q * pull[i] * pull[j]).sum(axis=0)
+            block = white[i].T @ (weight[:, None] * white[j])
+            lost[i * k : (i + 1) * k, j * k : (j + 1) * k] += block
+            if j > i:
+                lost[j * k : (j + 1) * k, i * k : (i + 1) * k] += block.T
+    precision, vectors = np.linalg.eigh(np.eye(k * d) - lost)
+    vectors = vectors / np.sqrt(np.maximum(precision, LEAST_PRECISION))
+    out = np.empty((k, d, k * d))
+    for j in range(d):
+        out[:, j] = curve.root[:, :, j] @ vectors[j * k : (j + 1) * k]
+    return out

@@ -12,8 +12,8 @@ from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
 from videorestore.model.integrated.axes import Frame, centred, evened, turned
 from videorestore.model.integrated.basis import Basis, make_basis, to_s
-from videorestore.model.integrated.marginal import Marginal
-from videorestore.model.integrated.state import State, finish, modes
+from videorestore.model.integrated.marginal import Marginal, finish
+from videorestore.model.integrated.state import State, modes
 from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step, reweighted
 from videorestore.model.options import Options
 from videorestore.model.starts import differs, distances, ranks, relinked, starting_orders
