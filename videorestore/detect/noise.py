@@ -28,6 +28,7 @@ from videorestore.detect.noise_blocks import (
 )
 from videorestore.detect.noise_coded import coded_noise
 from videorestore.detect.noise_smooth import is_smooth, smooth_noise, with_chroma, with_levels
+from videorestore.detect.quiet import quietest_sd
 from videorestore.errors import InputError
 from videorestore.spatial.noise import CODED_CHROMA, LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
@@ -217,22 +218,8 @@ def _was_clipped(channels: list[Blocks], offset: float, slope: float) -> bool:
 
 
 def _from_one_frame(clip: FloatArray) -> Noise:
-    """A frame by itself: an upper bound by its diagonal second differences, not to be trusted."""
-    h, w = clip.shape[1:3]
-    if h < 3 or w < 3:
-        return Noise(sd=0.0, trustworthy=False)
-    second = (
-        clip[:, :-2, :-2]
-        + clip[:, 2:, :-2]
-        + clip[:, :-2, 2:]
-        + clip[:, 2:, 2:]
-        - 2 * (clip[:, :-2, 1:-1] + clip[:, 2:, 1:-1] + clip[:, 1:-1, :-2] + clip[:, 1:-1, 2:])
-        + 4 * clip[:, 1:-1, 1:-1]
-    )
-    per_channel = tuple(
-        float(np.median(np.abs(second[..., k])) / 0.6745 / 6.0) for k in range(clip.shape[-1])
-    )
-    sd = float(np.median(per_channel))
-    return Noise(
-        sd=sd, low=0.0, high=sd, offset=sd * sd, per_channel=per_channel, trustworthy=False, clipped=True
-    )
+    """A frame by itself: what its quietest blocks allow for, not to be trusted."""
+    # Even pictures have none but for the rounding of the transform.
+    sd = round(quietest_sd(clip), 3)
+    per_channel = (sd,) * clip.shape[-1]
+    return replace(Noise.white(sd), low=0.0, per_channel=per_channel, trustworthy=False)
