@@ -11,8 +11,8 @@ from videorestore.errors import InputError
 from videorestore.model import ElectroGP
 from videorestore.model.covariance import KERNELS, covariance
 from videorestore.model.integrated import axes as axes_module
+from videorestore.model.integrated import marginal as marginal_module
 from videorestore.model.integrated import search as module
-from videorestore.model.integrated import state as state_module
 from videorestore.model.integrated.basis import features, frequencies, make_basis, to_s, to_x, waves
 from videorestore.model.integrated.marginal import louis_root
 from videorestore.model.integrated.search import refine
@@ -121,7 +121,7 @@ def test_stiffness_is_that_of_corp():
 
 def test_covariance_of_the_curve_is_that_of_the_marginal_density(monkeypatch):
     """Louis' identity against the Hessian of the density with positions summed out."""
-    monkeypatch.setattr(state_module, "LEAST_PRECISION", 1e-9)
+    monkeypatch.setattr(marginal_module, "LEAST_PRECISION", 1e-9)
     data, basis, q = small_state(n=12, size=30, r=0.0)
     basis = replace(basis, omega=basis.omega[:4], phi=basis.phi[:, :4])
     theta = np.array([np.log(3.0), 0.5, 0.5, np.log(0.05)])
