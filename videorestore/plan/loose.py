@@ -139,7 +139,7 @@ def plan_loose(
         shape=OutputShape.of(source, len(slots), retimed(source.info, slots)),
         slots=slots,
         guests=guests,
-        x={i: float(v) for i, v in zip([good[int(r)] for r in fit.rows], fit.x)},
+        x={i: float(v) for i, v in zip(good, fit.x, strict=True)},
         findings=findings,
         losses=(
             *decoding_losses(found.index),
