@@ -70,7 +70,6 @@ def find_damage(
     noise_sd: float = 0.0,
     least: float = LEAST,
     strict: bool = False,
-    taped: bool = False,
     factor: int | None = None,
 ) -> tuple[Mask, list[Damage]]:
     """Find dust, blotches, scratches, lines and dropouts.
@@ -87,8 +86,6 @@ def find_damage(
     strict : bool
         Where damage is rare: whatever has its like close by within a few frames is taken for a thing that moves, what
         stands out as much in frame after frame is the film's own, and lines that stay are bars before the camera.
-    taped : bool
-        The frames are fields: dropouts of a tape may be in many of them all the same.
     factor : int, optional
         By which the frames are reduced for the search; see `sight.reduction`.
 
@@ -108,8 +105,7 @@ def find_damage(
     struck = {spot.place.frame for spot, _ in spots}
     common = strict and len(struck) > max(2, _RARE * len(frames))
     for spot, acquitted in spots:
-        lasting = taped and spot.place.kind == "dropout"
-        if not acquitted and (lasting or not common):
+        if not acquitted and not common:
             rows, columns = spot.large
             masks[spot.place.frame][rows, columns] = True
             damage.append(replace(spot.place, box=_box(rows, columns)))

@@ -161,3 +161,46 @@ def krige(
                 variance -= towards[i] * towards[i]
             mean[y, x] = estimate
             sd[y, x] = np.sqrt(max(variance, 0.0))
+
+
+@kernel
+def streaks(
+    beyond: Floats, level: float, most: float, least: float, shortest: int, found: NDArray[np.float64]
+) -> int:
+    """Runs along lines that leave a range one way: the stretches of the largest sums above ``level``.
+
+    Parameters
+    ----------
+    beyond : (m, w) float32
+    level, most : float
+        What is taken off each value, and the most that is left of one.
+    least, shortest : float, int
+        Sum and columns that a run has at least.
+    found : (n, 5) float64, written
+        Line, first column, the one behind the last, sign and sum of each run.
+
+    Returns
+    -------
+    int
+        How many there are; more than ``n`` are left out.
+    """
+    height, width = beyond.shape
+    count = 0
+    for y in range(height):
+        for sign in (1, -1):
+            total, best = 0.0, 0.0
+            start, first, last = 0, 0, 0
+            for x in range(width + 1):
+                value = -total - 1.0
+                if x < width:
+                    value = min(sign * beyond[y, x] - level, most)
+                total += value
+                if total <= 0.0:
+                    if best >= least and last - first >= shortest and count < len(found):
+                        found[count, 0], found[count, 1], found[count, 2] = y, first, last
+                        found[count, 3], found[count, 4] = sign, best
+                        count += 1
+                    total, best, start = 0.0, 0.0, x + 1
+                elif total > best:
+                    best, first, last = total, start, x + 1
+    return count

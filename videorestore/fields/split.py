@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from videorestore.clip import Frame
+from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.media.source import FrameIndex, Source
 
 
@@ -86,3 +86,21 @@ class FieldView(Source):
     def facts(self) -> dict[str, Any]:
         """See `Source.facts`."""
         return {**self.whole.facts(), "height": self.height}
+
+
+def levels(plane: Samples, frame: Frame) -> FloatArray:
+    """Samples of a frame on the scale of 8 bits."""
+    return np.asarray(plane, np.float32) * np.float32(255.0 / _top(frame))
+
+
+def samples(values: FloatArray, frame: Frame) -> Samples:
+    """Values on the scale of 8 bits as samples of a frame."""
+    found = values * np.float32(_top(frame) / 255.0)
+    if frame.format.depth != 32:
+        found = np.clip(np.rint(found), 0, (1 << frame.format.depth) - 1)
+    return found.astype(frame.planes[0].dtype)
+
+
+def _top(frame: Frame) -> float:
+    depth = frame.format.depth
+    return 1.0 if depth == 32 else 255.0 * (1 << (depth - 8))

@@ -13,9 +13,10 @@ import numpy as np
 from videorestore import pulse
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.fields.complete import REACH, Field, complete, own_lines
-from videorestore.fields.split import FieldView, joined, weave
+from videorestore.fields.split import FieldView, joined, levels, samples, weave
 from videorestore.make.cost import COPYING, ENCODING
 from videorestore.make.pipeline import Restoring
+from videorestore.make.tapes import Tape, said, taped
 from videorestore.make.work import Made, Origin, Piece, Shot, Work
 from videorestore.media.source import FrameIndex, Source
 from videorestore.request.common import Quality
@@ -57,7 +58,7 @@ class Interlaced(Work):
     """Fields made whole, as pieces.
 
     ``first`` is the parity of the first field of a frame, for each shot: 0 top, 1 bottom. ``inner`` restores the
-    fields of each parity before anything else is made of them; None takes them as they are.
+    fields of each parity before anything else is made of them; None takes them as they are. A ``tape`` has dropouts.
     """
 
     outputs: tuple[Output, ...]
@@ -65,6 +66,7 @@ class Interlaced(Work):
     first: tuple[int, ...]
     quality: Quality
     inner: Restoring | None = None
+    tape: Tape | None = None
 
     def placed(self, scratch: str, mask_file: str | None) -> Interlaced:
         """See `Work.placed`."""
@@ -122,9 +124,10 @@ class Interlaced(Work):
 
     def _mended(self, source: Source, piece: Piece) -> dict[int, Made]:
         """The frames that a piece reads, restored field by field where that is asked for."""
+        source = taped(source, self.tape)
         if self.inner is None:
             read = source.frames(piece.read_start, piece.read_stop)
-            return {f.index: Made(frame=f, origin="kept") for f in read}
+            return {f.index: said(source, Made(frame=f, origin="kept"), f.index) for f in read}
         shot = next((a, b) for a, b in self.shots if a <= piece.start < b)
         low, high = max(shot[0], piece.start - HALO), min(shot[1], piece.stop + HALO)
         wider = replace(
@@ -134,7 +137,8 @@ class Interlaced(Work):
             read_start=max(shot[0], piece.read_start - HALO),
             read_stop=min(shot[1], piece.read_stop + HALO),
         )
-        return dict(zip(range(low, high), restored_fields(self.inner, source, wider)))
+        restored = restored_fields(self.inner, source, wider)
+        return {number: said(source, made, number) for number, made in zip(range(low, high), restored)}
 
     def _completed(
         self, piece: Piece, frames: dict[int, Frame], outputs: tuple[Output, ...]
@@ -147,7 +151,7 @@ class Interlaced(Work):
         lead = self.first[shot]
         fields = []
         for number in sorted(frames):
-            planes = tuple(_levels(p, frames[number]) for p in frames[number].planes)
+            planes = tuple(levels(p, frames[number]) for p in frames[number].planes)
             fields += [Field(planes=planes, parity=lead), Field(planes=planes, parity=1 - lead)]
         begin = min(frames)
         places = [2 * (o.anchor - begin) + ((o.top is None) != bool(lead)) for o in wanted]
@@ -171,12 +175,12 @@ class WholeView(Source):
     """
 
     def __init__(self, source: Source, work: Interlaced, *, held: bool) -> None:
-        self._source = source
+        self._source = taped(source, work.tape)
         self._work = work
         self._held = held
         self.path = source.path
         self.info = work.shape.info
-        self.height, self.width = source.height, source.width
+        self.height, self.width = self._source.height, source.width
         self.made: dict[int, Made] = {}
 
     def index(self) -> FrameIndex:
@@ -307,9 +311,10 @@ def _woven(top: Samples | None, bottom: Samples | None, height: int) -> Samples 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldWise(Work):
-    """A restoration of both fields of every frame, each for itself: what was interlaced stays so."""
+    """A restoration of both fields of every frame, each for itself: what was interlaced stays so. A ``tape`` has dropouts."""
 
     inner: Restoring
+    tape: Tape | None = None
 
     @property
     def source_times(self) -> tuple[Fraction, ...]:
@@ -349,31 +354,20 @@ class FieldWise(Work):
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        return restored_fields(self.inner, source, piece)
+        source = taped(source, self.tape)
+        for number, made in enumerate(restored_fields(self.inner, source, piece), piece.start):
+            yield said(source, made, number)
 
 
 def _timed(frame: Frame, output: Output) -> Frame:
     return frame.at(index=frame.index, time=output.time, duration=output.duration)
 
 
-def _levels(plane: Any, frame: Frame) -> FloatArray:
-    """Samples on the scale of 8 bits."""
-    return np.asarray(plane, np.float32) * np.float32(255.0 / _top(frame))
-
-
-def _top(frame: Frame) -> float:
-    depth = frame.format.depth
-    return 1.0 if depth == 32 else 255.0 * (1 << (depth - 8))
-
-
 def _native(planes: tuple[FloatArray, ...], like: Frame, parity: int) -> Frame:
     """Completed planes in the samples of a frame, of which the lines of one field stay bit for bit."""
     found = []
     for plane, own in zip(planes, like.planes):
-        samples = plane * np.float32(_top(like) / 255.0)
-        if like.format.depth != 32:
-            samples = np.clip(np.rint(samples), 0, (1 << like.format.depth) - 1)
-        new = samples.astype(own.dtype)
+        new = samples(plane, like)
         new[parity::2] = own[parity::2]
         found.append(new)
     return replace(like, planes=tuple(found))

@@ -56,8 +56,6 @@ class SearchedMasks(MaskSource):
         The pictures consist of a few tones, as a computer draws them: no film, no dust.
     least_odds : float or None
         Log odds, all in all, that a person asks for, instead of those that fit the film.
-    taped : bool
-        The frames are fields, as tapes have them: dropouts may be in many.
     """
 
     noise_sd: float
@@ -65,7 +63,6 @@ class SearchedMasks(MaskSource):
     things: float = 0.0
     drawn: bool = False
     least_odds: float | None = None
-    taped: bool = False
 
     @property
     def dirty(self) -> bool:
@@ -94,10 +91,6 @@ class SearchedMasks(MaskSource):
         """See `MaskSource.reach`."""
         return SHORT
 
-    def of_field(self, parity: int, height: int) -> SearchedMasks:
-        """See `MaskSource.of_field`."""
-        return replace(self, taped=True)
-
     def seconds(self, pixels: int) -> tuple[float, float]:
         """See `MaskSource.seconds`: on a clean film hardly a frame is mended."""
         search = 0.0 if self.drawn else SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6
@@ -111,9 +104,7 @@ class SearchedMasks(MaskSource):
         """Masks and places of the damage of a shot."""
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
-        masks, damage = find_damage(
-            frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty, taped=self.taped
-        )
+        masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
         if not self.dirty:
             masks, damage = _in_numbers(masks, damage)
         return masks, [replace(place, odds=place.odds + self.before) for place in damage]

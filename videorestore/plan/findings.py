@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
@@ -17,6 +15,7 @@ from videorestore.plan.look import small_picture
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan, chosen, read_pixels, scan
+from videorestore.plan.tapes import dropouts, tape_facts, tape_of
 from videorestore.request import Span
 
 DETECTION_BYTES = 300
@@ -53,7 +52,7 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         "black": sorted(survey.black),
         "corrupt": sorted(survey.corrupt_suspects),
         "dropped": dropped(seen),
-        "damage": list(damage_of_fields(source, seen, progress)),
+        **damage_found(source, seen, progress),
         "flicker": flicker(source, seen),
         "curve": curve(source, seen, progress),
     }
@@ -88,17 +87,12 @@ def flicker(source: Source, seen: Scan) -> dict[str, float | bool]:
     return values
 
 
-def damage_of_fields(source: Source, seen: Scan, progress: Progress = silent) -> list[dict[str, Any]]:
-    """Damaged places of all frames; of interlaced video those of each field, whose lines lie two apart."""
+def damage_found(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any]:
+    """``damage`` of all frames; of interlaced video the dropouts of its fields, and what else the ``tape`` has."""
     if not surely_interlaced(source, seen):
-        return list(damage(source, seen, progress))
-    found = [
-        entry | {"box": [x, 2 * y + parity, width, 2 * height - 1]}
-        for parity in (0, 1)
-        for entry in damage(FieldView(source, parity), seen, progress)
-        for x, y, width, height in [entry["box"]]
-    ]
-    return sorted(found, key=lambda entry: int(entry["frame"]))
+        return {"damage": list(damage(source, seen, progress))}
+    tape = tape_of(source, seen.fields.settled(), progress, least=0.5)
+    return {"damage": list(dropouts(source, tape, progress)), **tape_facts(tape)}
 
 
 def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[dict[str, Any]]:
@@ -106,7 +100,7 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
     from videorestore.detect.damage import REACH
     from videorestore.plan.dirt import dirt
 
-    search = replace(dirt(source, seen, progress), taped=isinstance(source, FieldView))
+    search = dirt(source, seen, progress)
     fitting = DETECTION_BUDGET // (source.height * source.width * DETECTION_BYTES) - 2 * REACH
     core = max(1, min(DETECTION_CORE, fitting))
     total = seen.stop - seen.start

@@ -14,6 +14,7 @@ from videorestore.make.cost import COPYING
 from videorestore.make.interlaced import HALO, PORTION, FieldWise, Interlaced, Output, Whole, WholeView
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
+from videorestore.make.tapes import Tape
 from videorestore.make.work import Piece, Shot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
@@ -296,8 +297,8 @@ def whole_frames(
     )
 
 
-def field_wise(source: Source, found: Scan, inner: Restoring) -> FieldWise:
-    """Plan frames that stay interlaced, by a plan for the fields of one parity."""
+def field_wise(source: Source, found: Scan, inner: Restoring, tape: Tape | None = None) -> FieldWise:
+    """Plan frames that stay interlaced, by a plan for the fields of one parity; dropouts of a ``tape`` are filled first."""
     info = flagged(inner.shape.info, found.fields.whole.order or "tff")
     shape = replace(inner.shape, info=info, height=source.height)
     return FieldWise(
@@ -311,4 +312,5 @@ def field_wise(source: Source, found: Scan, inner: Restoring) -> FieldWise:
         likely_bytes=in_one(0, 0, inner),
         piece_disk=2 * inner.piece_disk,
         inner=inner,
+        tape=tape,
     )

@@ -219,7 +219,7 @@ def findings(record: Record) -> list[Finding]:
     base = f"videorestore {{}} {_quoted(str(record.get('input')))} -o OUTPUT"
     found = [
         finding
-        for look in (_fields, _noise, _bad_frames, _dropped, _damage, _flicker)
+        for look in (_fields, _noise, _bad_frames, _dropped, _damage, _tape, _flicker)
         for finding in look(record, base)
     ]
     if record.get("lost"):
@@ -305,6 +305,15 @@ def _damage(record: Record, base: str) -> Iterator[Finding]:
     sure = f"each with probability {min(odds):.2f} to {max(odds):.2f}" if odds else ""
     where = counted(len({entry.get("frame") for entry in damage}), "frame")
     yield _finding(f"damaged pixels in {where}: {listed}", f"{base.format('inpaint')} --mask auto", sure)
+
+
+def _tape(record: Record, base: str) -> Iterator[Finding]:
+    torn = (record.get("tape") or {}).get("head_switching")
+    if torn:
+        what = (
+            f"head switching: the lowest {torn} lines are torn, as on most tapes; they are left as they are"
+        )
+        yield _finding(what, f"{base.format('restore')} --head-switching fill")
 
 
 def _flicker(record: Record, base: str) -> Iterator[Finding]:

@@ -58,6 +58,12 @@ class RestoreOptions(Mending):
     mend: Literal["auto", "off"] = option(
         "auto", _STEP, "regenerate damaged pixels: dust, scratches, dropouts", group="steps"
     )
+    head_switching: Literal["keep", "fill", "crop"] = option(
+        "keep",
+        words("keep", "fill", "crop"),
+        "lines at the bottom that a tape's heads tear when they switch: left (keep), filled with those above, or cut off",
+        group="steps",
+    )
     deinterlace: Literal["auto", "off", "field", "frame"] = option(
         "auto",
         words("auto", "off", "field", "frame"),

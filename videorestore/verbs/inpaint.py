@@ -17,6 +17,7 @@ from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
 from videorestore.plan.interlaced import field_wise, surely_interlaced
 from videorestore.plan.scan import Scan, frames_with_nan, scan
+from videorestore.plan.tapes import tape_of
 from videorestore.request.verbs import InpaintOptions
 
 
@@ -31,13 +32,16 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
         from videorestore.plan.loose import plan_loose
 
         return plan_loose(source, found, options, progress)
-    masks = find_masks(source, found, options.mask)
     fields = surely_interlaced(source, found)
+    tape = None
+    if fields and isinstance(options.mask, str) and options.mask == "auto":
+        tape = tape_of(source, found.fields.settled(), progress)
+    masks = find_masks(source, found, options.mask) if tape is None else None
     view = FieldView(source, 0) if fields else source
     choice = choose(view, found, options, "inpaint", found.noises, progress)
     steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
     work = assemble("inpaint", view, found, steps, options, choice, budget)
-    return field_wise(source, found, work) if fields else work
+    return field_wise(source, found, work, tape) if fields else work
 
 
 def check_mask(source: Source, mask: Any) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
+from videorestore.detect.fields import Verdict
 from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
 from videorestore.make.interlaced import FieldWise, Interlaced, Whole, WholeView
 from videorestore.make.masks import MaskSource
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
-from videorestore.make.work import Progress, silent
+from videorestore.make.tapes import SURELY, Tape, TapeView
+from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
 from videorestore.plan.choose import Purpose, choose
@@ -35,11 +38,15 @@ from videorestore.plan.noise import noise_facts
 from videorestore.plan.review import AcceptedMasks, Decisions, SparedMasks
 from videorestore.plan.review import load as load_decisions
 from videorestore.plan.scan import Scan, frames_with_nan, scan
+from videorestore.plan.tapes import tape_facts, tape_of
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
 from videorestore.report.words import counted
 from videorestore.request.notation import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
+
+NOTHING = "nothing to do"
+"""An empty plan in words."""
 
 LEAST_NOISE = 3.0
 """Noise below this sd (0..255 scale) is hardly seen, and every good camera has some: it stays.
@@ -97,7 +104,7 @@ def plan(
         gains=flicker_to_remove(source, found, missing, options, masks, notes),
         brief=brief,
     )
-    findings: dict[str, Any] = {"plan": notes or ["nothing to do"]}
+    findings: dict[str, Any] = {"plan": notes or [NOTHING]}
     if noisy and options.sigma is not None:
         findings |= noise_facts([n.stated(options.sigma) for n in found.noises], found.shots)
     if inserted:
@@ -132,8 +139,8 @@ def pixels_to_mend(
     if accepted is not None:
         notes.append(f"mend: {counted(len(accepted.damage), 'place')} as accepted")
         return AcceptedMasks(damage=accepted.damage)
-    if frames_with_nan(source, found):
-        return None
+    if frames_with_nan(source, found) or isinstance(source, FieldView):
+        return None  # dropouts of tapes are filled before
     masks = mended_by(dirt(source, found, progress), options, notes)
     return SparedMasks(inner=masks, damage=rejected.damage) if rejected.damage else masks
 
@@ -191,18 +198,51 @@ def of_fields(
             "masks belong to frames as they are in the file, and those of interlaced video are taken apart; "
             "leave out --write-mask, or give --deinterlace off."
         )
+    judged = found.fields.settled()
+    tape = dropouts_to_fill(source, found, judged, options, progress)
+    if tape is not None and tape.cut:
+        source = TapeView(source, tape)
     view = FieldView(source, 0)
     inner = plan(view, options, budget, progress)
     if isinstance(inner, Restoring) and len(inner.steps.slots) != found.stop - found.start:
         # Lost frames cannot be put between fields: they are left out.
         inner = plan(view, replace(options, fill="off"), budget, progress)
     assert isinstance(inner, Restoring)
+    inner = replace(inner, findings=with_tape(inner.findings, tape))
     if options.deinterlace == "off":
-        return field_wise(source, found, inner)
+        return field_wise(source, found, inner, tape)
     rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
-    judged = found.fields.settled()
     whole = whole_frames("restore", source, found, judged, rate, options.quality, budget, inner)
-    return denoised(whole, source, found, options, budget)
+    return denoised(replace(whole, tape=tape), source, found, options, budget)
+
+
+def dropouts_to_fill(
+    source: Source,
+    found: Scan,
+    judged: Sequence[tuple[Shot, Verdict]],
+    options: RestoreOptions,
+    progress: Progress,
+) -> Tape | None:
+    """How the dropouts of a tape are found, where they are to be."""
+    if options.mend != "auto" or options.accept or frames_with_nan(source, found):
+        return None
+    _, rejected = decisions(source, found, options)
+    least = SURELY if options.least_probability is None else options.least_probability
+    tape = tape_of(source, judged, progress, least=least)
+    spared = tuple((number, box) for number, _, box in rejected.damage)
+    return replace(tape, spared=spared, bottom=options.head_switching)
+
+
+def with_tape(findings: dict[str, Any], tape: Tape | None) -> dict[str, Any]:
+    """Findings with what is known of a tape."""
+    if tape is None:
+        return findings
+    notes = [note for note in findings["plan"] if note != NOTHING]
+    notes.append("mend: dropouts are sought in every field and filled")
+    if tape.torn:
+        done = {"keep": "left as they are", "fill": "filled with those above", "crop": "cut off"}[tape.bottom]
+        notes.append(f"head switching: the lowest {tape.cut or 2 * tape.torn} lines are {done}")
+    return {**findings, **tape_facts(tape), "plan": notes}
 
 
 def shot_by_shot(
@@ -212,6 +252,9 @@ def shot_by_shot(
     judged = what_is_known(found)
     rate: Literal["field", "frame"] = "frame" if options.deinterlace == "frame" else "field"
     whole = whole_frames("restore", source, found, judged, rate, options.quality, budget)
+    if any(verdict.kind == "interlaced" for _, verdict in judged):
+        tape = dropouts_to_fill(source, found, judged, options, progress)
+        whole = replace(whole, tape=tape, findings=with_tape(whole.findings, tape))
     # To look at them, frames made in one round will do; they are kept where they are small beside the memory there is.
     held = (
         len(whole.outputs) * source.height * source.width * source.info.format.dtype.itemsize <= budget // 8
