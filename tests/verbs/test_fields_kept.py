@@ -7,7 +7,6 @@ import subprocess
 from fractions import Fraction
 from types import SimpleNamespace
 
-import cv2
 import numpy as np
 import pytest
 
@@ -16,7 +15,6 @@ from tests.verbs.test_deinterlace import HEIGHT, WIDTH, interlaced, psnr, scene,
 from videorestore.detect.fields import Verdict
 from videorestore.media.pipe import ffmpeg
 from videorestore.media.source import FrameIndex
-from videorestore.plan.dirt import SearchedMasks
 from videorestore.plan.interlaced import evened, outputs_of
 from videorestore.plan.review import AcceptedMasks
 
@@ -74,31 +72,6 @@ def test_boxes_of_frames_are_boxes_of_their_fields(tmp_path) -> None:
     outside[50, 20:60] = False
     assert np.array_equal(done.clip.frames[:, outside], broken[:, outside])
     assert psnr(done.clip.frames[8, 50, 20:60], clean[8, 50, 20:60]) > 25
-
-
-def tape() -> tuple[np.ndarray, list[tuple[int, int, int, int]]]:
-    """Fields ``(n, h, w, 1)`` of one parity with a dropout in every third, and their boxes."""
-    rng = np.random.default_rng(0)
-    base = cv2.GaussianBlur(rng.uniform(0, 255, (160, 320)).astype(np.float32), (0, 0), 4.0)
-    base = 120 + 8 * (base - base.mean())
-    ways = [np.float32([[1, 0, -1.3 * k], [0, 1, -0.4 * k]]) for k in range(14)]
-    fields = np.stack([cv2.warpAffine(base, way, (200, 96)) for way in ways])[..., None]
-    fields = np.clip(np.rint(fields + rng.normal(0, 1, fields.shape)), 0, 255).astype(np.float32)
-    boxes = [(30, 20, 60, 1), (90, 60, 45, 1), (20, 40, 80, 1), (120, 75, 50, 1)]
-    for k, (x, y, width, _) in enumerate(boxes):
-        fields[2 + 3 * k, y, x : x + width] = 235
-    return fields, boxes
-
-
-def test_dropouts_of_a_tape_may_be_in_many_fields() -> None:
-    fields, boxes = tape()
-    search = SearchedMasks(noise_sd=1.0, rate=0.0)
-    assert search.search(fields)[1] == []
-    masks, damage = search.of_field(0, 192).search(fields)
-    assert [(d.frame, d.kind, d.box) for d in damage] == [
-        (2 + 3 * k, "dropout", box) for k, box in enumerate(boxes)
-    ]
-    assert masks.sum() >= sum(width for _, _, width, _ in boxes)
 
 
 def test_pulldown_is_neither_frozen_nor_dropped_frames() -> None:

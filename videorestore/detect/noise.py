@@ -77,8 +77,13 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
             return smooth_noise(clip, most)
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
-            return _white([blocks[str(q)] for q in range(3)], sd_chroma)
-        return coded_noise(clip, high, c, blocks["luma"], most)
+            noise = _white([blocks[str(q)] for q in range(3)], sd_chroma)
+        else:
+            noise = coded_noise(clip, high, c, blocks["luma"], most)
+        # A tape whose luma is as rough as white noise has smooth and stronger noise in its chroma all the same.
+        apart = with_chroma(noise, clip, most, np.full(BLOCK * BLOCK, 0.25)).chroma
+        rough = apart and not _tilted(flattest(blocks["luma"]))
+        return replace(smooth_noise(clip, most), shape=()) if rough else noise
     tilted = quantile_variance(flat.highest, N_HIGHEST) < 0.5 * quantile_variance(flat.middle, N_MIDDLE)
     if tilted and high[0.3] > 0.3:
         return coded_noise(clip, high, c, blocks["luma"], most)

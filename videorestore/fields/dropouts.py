@@ -77,41 +77,40 @@ class Surroundings:
 
     Parameters
     ----------
-    fields : sequence of five tuples of (m, w) float32
+    fields : sequence of five tuples of (m, w) float32, or None
         Planes of fields in the order of time, on the 0..255 scale, parities in turn; the first plane has what is looked at.
+        Those beyond an end of the shot are None.
     parity : int
         Of the one in the middle: 0 where it has the upper lines.
     """
 
-    def __init__(self, fields: Sequence[Planes], parity: int) -> None:
-        self.fields = fields
+    def __init__(self, fields: Sequence[Planes | None], parity: int) -> None:
+        own = fields[SIDE]
+        assert own is not None
+        self.own = own
+        self.others = {j - SIDE: f for j, f in enumerate(fields) if f is not None and j != SIDE}
         self.parity = parity
 
     @cached_property
     def ways(self) -> dict[int, tuple[Floats | None, ...]]:
         """How the fields of the same lines are read, -2 and 2: in place, by the field's own motion and by that between them."""
-        bytes_ = {j: np.clip(np.rint(self.fields[SIDE + j][0]), 0, 255).astype(np.uint8) for j in (-2, 0, 2)}
-        return {
-            j: (
-                None,
-                fast_flow(bytes_[0], bytes_[j]),
-                np.asarray(np.float32(0.5) * fast_flow(bytes_[-j], bytes_[j])),
-            )
-            for j in (-2, 2)
-        }
+        seen = {j: _bytes(planes[0]) for j, planes in self.others.items() if j % 2 == 0}
+        found: dict[int, tuple[Floats | None, ...]] = {}
+        for j in seen:
+            found[j] = (None, fast_flow(_bytes(self.own[0]), seen[j]))
+            if -j in seen:
+                found[j] += (np.asarray(np.float32(0.5) * fast_flow(seen[-j], seen[j])),)
+        return found
 
     def readings(self, plane: int) -> list[tuple[bool, Floats]]:
         """A plane of the fields around, read in every way; and whether its lines are those of the field."""
         found = []
-        shape = self.fields[SIDE][plane].shape
-        for j, ways in self.ways.items():
-            for way in ways:
-                for near in (1, 2):
-                    other = self.fields[SIDE + j * near // 2][plane]
-                    scaled = None if way is None else _scaled(way, shape, near / 2)
-                    found.append(
-                        (near == 2, other if scaled is None else warp(other, scaled, method="linear"))
-                    )
+        for j, planes in self.others.items():
+            other = planes[plane]
+            # The way to a field beyond which the shot ends is not known: it is read in place.
+            for way in self.ways.get(j if j % 2 == 0 else 2 * j, (None,)):
+                part = None if way is None else _scaled(way, other.shape, abs(j) / 2)
+                found.append((j % 2 == 0, other if part is None else warp(other, part, method="linear")))
         return found
 
     def shifts(self) -> tuple[int, int]:
@@ -133,7 +132,7 @@ class Surroundings:
 
     def beyond(self) -> Floats:
         """By how much the luma leaves the range of all that is around ``(m, w)``; negative where it is darker."""
-        own, (low, high) = self.fields[SIDE][0], self.shown
+        own, (low, high) = self.own[0], self.shown
         row = np.ones((1, 3), np.uint8)
         for line in (_moved(own, -1), _moved(own, 1)):
             low, high = np.minimum(low, cv2.erode(line, row)), np.maximum(high, cv2.dilate(line, row))
@@ -141,7 +140,7 @@ class Surroundings:
 
     def strange(self) -> Floats:
         """Mean ``(m,)`` over each line of how far it is from what the fields of the same lines show, each pixel by the nearest."""
-        own = self.fields[SIDE][0]
+        own = self.own[0]
         off = [np.abs(own - seen) for same, seen in self.readings(0) if same]
         return np.asarray(np.minimum.reduce(off).mean(axis=1))
 
@@ -156,7 +155,7 @@ class Surroundings:
 
     def fill(self, found: Sequence[Streak]) -> tuple[Planes, Planes, list[Streak]]:
         """The planes of the field with dropouts filled, their sd, 0 where nothing was, and the streaks as far as they reach."""
-        filled = tuple(p.copy() for p in self.fields[SIDE])
+        filled = tuple(p.copy() for p in self.own)
         sds = tuple(np.zeros_like(p) for p in filled)
         reach: list[Streak] = []
         height, width = filled[0].shape
@@ -166,16 +165,20 @@ class Surroundings:
             wide = [replace(s, start=max(0, s.start - TAIL), stop=min(width, s.stop + TAIL)) for s in found]
             for s in wide:
                 gone[s.line // down, s.start // across : -(-s.stop // across)] = True
-            guesses = _guesses(self.fields[SIDE][plane], self.readings(plane), self.shifts())
+            guesses = _guesses(self.own[plane], self.readings(plane), self.shifts())
             for k, (s, w) in enumerate(zip(found, wide)):
                 row, start, stop = s.line // down, w.start // across, -(-w.stop // across)
-                mean, sd = _predicted(self.fields[SIDE][plane], guesses, gone, row, start, stop)
+                mean, sd = _predicted(self.own[plane], guesses, gone, row, start, stop)
                 if plane == 0:
-                    reach.append(_reach(s, w, self.fields[SIDE][0][row], mean, sd))
+                    reach.append(_reach(s, w, self.own[0][row], mean, sd))
                 first, last = reach[k].start // across, -(-reach[k].stop // across)
                 own[row, first:last] = mean[first - start : last - start]
                 spread[row, first:last] = sd[first - start : last - start]
         return filled, sds, reach
+
+
+def _bytes(plane: Floats) -> NDArray[np.uint8]:
+    return np.clip(np.rint(plane), 0, 255).astype(np.uint8)
 
 
 def _outside(own: Floats, low: Floats, high: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -110,7 +111,7 @@ class TapeView(Source):
         """Frames, mended in the shots that are interlaced."""
         before: Frame | None = None
         here: Frame | None = None
-        for after in (*self._source.frames(max(0, start - 1), stop + 1), None):
+        for after in chain(self._source.frames(max(0, start - 1), stop + 1), (None,)):
             if here is not None and start <= here.index < stop:
                 yield self._one(before, here, after)
             before, here = here, after
@@ -123,11 +124,11 @@ class TapeView(Source):
         spread = np.zeros(here.planes[0].shape, np.float32)
         planes = [np.array(p) for p in here.planes]
         start, stop = self._tape.shots[shot]
-        inner = before is not None and after is not None and start < here.index < stop - 1
+        # Nothing is compared across a cut.
+        before, after = (before if here.index > start else None), (after if here.index < stop - 1 else None)
         if self._tape.bottom == "fill" and self._tape.torn:
             spots.append(_mirrored(planes, spread, self._tape.torn))
-        threes = (before or here, here, after or here)
-        for parity, around in surroundings(threes, self._tape.first[shot]) if inner else ():
+        for parity, around in surroundings((before, here, after), self._tape.first[shot]):
             found = [s for s in around.find() if self._wanted(s, here, parity)]
             if not found:
                 continue
@@ -139,7 +140,8 @@ class TapeView(Source):
                 lines = plane[parity::2]
                 where = sd[: len(lines)] > 0
                 lines[where] = samples(new[: len(lines)][where], here)
-            spread[parity::2] = sds[0][: len(spread[parity::2])]
+            lines = spread[parity::2]
+            np.maximum(lines, sds[0][: len(lines)], out=lines)
         if not spots:
             return self._cropped(here)
         frame = self._cropped(replace(here, planes=tuple(planes)))
@@ -180,11 +182,22 @@ def said(source: Source, made: Made, number: int) -> Made:
     return replace(made, origin=origin, sd_map=sd, damage=(*made.damage, *done.spots), mask=mask)
 
 
-def surroundings(frames: tuple[Frame, Frame, Frame], first: int) -> Iterator[tuple[int, Surroundings]]:
-    """The fields of the frame in the middle: parity, and what is around; ``first`` is the parity of the earlier one."""
-    fields = [_planes(field_of(frame, parity)) for frame in frames for parity in (first, 1 - first)]
+def surroundings(
+    frames: tuple[Frame | None, Frame, Frame | None], first: int
+) -> Iterator[tuple[int, Surroundings]]:
+    """The fields of the frame in the middle: parity, and what is around; ``first`` is the parity of the earlier one.
+
+    A field with none of the other parity on one side, at the end of a shot, is left out: what appears or goes there would be
+    taken for a dropout.
+    """
+    fields = [
+        None if frame is None else _planes(field_of(frame, parity))
+        for frame in frames
+        for parity in (first, 1 - first)
+    ]
     for k, parity in ((2, first), (3, 1 - first)):
-        yield parity, Surroundings(fields[k - SIDE : k + SIDE + 1], parity)
+        if fields[k - 1] is not None and fields[k + 1] is not None:
+            yield parity, Surroundings(fields[k - SIDE : k + SIDE + 1], parity)
 
 
 def _mirrored(planes: list[Samples], spread: FloatArray, torn: int) -> Spot:

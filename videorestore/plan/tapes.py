@@ -48,7 +48,7 @@ def tape_of(
             for _, around in surroundings(frames, first):
                 streaks += around.find()
                 lines.append(around.strange())
-                pixels += around.fields[0][0].size
+                pixels += around.own[0].size
     torn = _torn(lines)
     if torn:
         streaks = [s for s in streaks if s.line < len(lines[0]) - torn]
