@@ -40,6 +40,10 @@ and 25: of 900 fields two had a false streak of more than 300, none of more than
 CLEAN = 0.1
 """Dropouts in a megapixel of fields that no tape is below, before it is looked at."""
 
+FALL, DRIFT, ALIKE = 6, 16, 0.6
+"""Lines and columns by which a thin thing may move between two fields that are compared, and the share of its contrast with the
+lines above and below that it has there at least: bars that fall, and the strokes of letters that roll."""
+
 CHUNK, AROUND, ROWS = 16, 12, 3
 """Columns of a streak that are filled with the same weights, columns on both sides and rows above and below which tell them."""
 
@@ -148,10 +152,25 @@ class Surroundings:
         """What may be a dropout, with a sum of at least so many levels."""
         found = np.empty((4096, 5))
         count = streaks(self.beyond(), LEAST, MOST, least, SHORTEST, found)
-        return [
+        every = [
             Streak(line=int(y), start=int(a), stop=int(b), sign=int(s), sum=float(total))
             for y, a, b, s, total in found[:count]
         ]
+        return [streak for streak in every if not self._seen_again(streak)]
+
+    def _seen_again(self, streak: Streak) -> bool:
+        """Whether a field around has its like near by: a dropout strikes once."""
+        row, columns = streak.line, slice(streak.start, streak.stop)
+        own = float(_thin(self.own[0][max(0, row - 1) : row + 2], streak.sign)[min(row, 1), columns].mean())
+        rows = slice(max(0, row - FALL - 1), row + FALL + 2)
+        near = slice(max(0, streak.start - DRIFT), streak.stop + DRIFT)
+        for planes in self.others.values():
+            thin = _thin(planes[0][rows, near], streak.sign)[1:-1]
+            length = streak.stop - streak.start
+            sums = np.pad(np.cumsum(thin, axis=1), ((0, 0), (1, 0)))
+            if own > 0 and float((sums[:, length:] - sums[:, :-length]).max()) >= ALIKE * own * length:
+                return True
+        return False
 
     def fill(self, found: Sequence[Streak]) -> tuple[Planes, Planes, list[Streak]]:
         """The planes of the field with dropouts filled, their sd, 0 where nothing was, and the streaks as far as they reach."""
@@ -183,6 +202,13 @@ def _bytes(plane: Floats) -> NDArray[np.uint8]:
 
 def _outside(own: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.maximum(own - high, 0) + np.minimum(own - low, 0), np.float32)
+
+
+def _thin(lines: Floats, sign: int) -> Floats:
+    """By how much each pixel of some lines goes beyond both the one above and the one below, up to `MOST`."""
+    signed = np.float32(sign) * lines
+    beside = np.maximum(_moved(signed, -1), _moved(signed, 1))
+    return np.asarray(np.clip(signed - beside, 0, MOST), np.float32)
 
 
 def _moved(plane: Floats, by: int) -> Floats:
