@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
 
 import videorestore as vr
 from tests.fields.test_dropouts import HEIGHT, WIDTH, pictures
-from tests.verbs.test_deinterlace import interlaced, psnr
+from tests.verbs.test_deinterlace import interlaced, psnr, scene
+from videorestore.detect.combs import narrow_luma
+from videorestore.media import open_source
+from videorestore.media.pipe import ffmpeg
 
 QUICK = {"denoise": "off", "deflicker": "off", "quality": "fast"}
 STREAKS = [(k, (37 * k) % 140 + 5, (61 * k) % 170 + 5) for k in range(2, 14)]
@@ -77,6 +81,35 @@ def test_inspect_inpaint_and_reject(struck, clean, tmp_path) -> None:
     listed.write_text(json.dumps({"damage": found[:2]}))
     left = vr.restore(broken, reject=str(listed), deinterlace="off", **QUICK).clip.frames
     assert [k for k in range(16) if np.array_equal(left[k], broken[k])] == [0, 1, 2, 3, 14, 15]
+
+
+def test_torn_lines_do_not_count_for_the_kind_of_fields(clean) -> None:
+    one, two = (narrow_luma(next(open_source(frames).frames(5, 6))) for frames in (clean, torn(clean)))
+    assert np.array_equal(one, two)
+
+
+def test_reorder_says_what_to_do_with_fields(tmp_path) -> None:
+    frames = interlaced(scene(24), 0)
+    order = np.random.default_rng(0).permutation(12)
+    path = tmp_path / "shuffled.mkv"
+    size = [
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "gray",
+        "-s",
+        f"{frames.shape[2]}x{frames.shape[1]}",
+        "-r",
+        "25",
+        "-i",
+        "-",
+    ]
+    flags = ["-vf", "setfield=tff", "-c:v", "ffv1", "-field_order", "tt"]
+    subprocess.run(
+        [ffmpeg(), "-v", "error", *size, *flags, str(path)], input=frames[order].tobytes(), check=True
+    )
+    notes = vr.reorder(str(path), str(tmp_path / "out.mkv"), jobs=1).record["plan"]
+    assert len(notes) == 1 and "deinterlace" in notes[0]
 
 
 def test_torn_lines_are_named_and_left_filled_or_cut_off(clean) -> None:

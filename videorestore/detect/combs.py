@@ -22,6 +22,9 @@ Doubles = NDArray[np.float64]
 NARROW = 4
 """Columns of which the mean is taken: combs are wide, noise is not."""
 
+TORN = 0.03
+"""Share of the lines that the switching of heads may tear: 6 to 12 of 576 are usual."""
+
 LINES, ACROSS = 16, 4
 """Lines and (narrow) columns of the blocks that are compared: a codec's macroblock."""
 
@@ -111,10 +114,13 @@ def field_moments(
 
 
 def narrow_luma(frame: Frame) -> Floats:
-    """The plane that shows most of a picture, on the 0..255 scale, means of `NARROW` columns ``(h, w // NARROW)``."""
+    """The plane that shows most of a picture, on the 0..255 scale, means of `NARROW` columns ``(h, w // NARROW)``.
+
+    The lowest lines are left out: a tape has torn ones there, which are new in every field.
+    """
     plane: Samples = frame.planes[1 if frame.format.model == "rgb" else 0]
     scale = 255.0 if frame.format.depth == 32 else 1.0 / (1 << (frame.format.depth - 8))
-    found = np.ascontiguousarray(plane, np.float32)
+    found = np.ascontiguousarray(plane[: len(plane) - 2 * round(TORN * len(plane) / 2)], np.float32)
     return narrowed(np.nan_to_num(found) * np.float32(scale) if scale != 1.0 else found)
 
 

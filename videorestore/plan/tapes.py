@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import Frame
+from videorestore.detect.combs import TORN
 from videorestore.detect.fields import Verdict
 from videorestore.fields.dropouts import CLEAN, USUAL, Streak
 from videorestore.make.tapes import SURELY, Tape, TapeView, surroundings
@@ -17,9 +18,6 @@ from videorestore.media.source import Source
 
 STRETCHES, LENGTH = 4, 12
 """Parts of a clip that tell how often it drops out, at even distances, and frames of each."""
-
-TORN = 0.03
-"""Share of the lines that the switching of heads may tear: 6 to 12 of 576 are usual."""
 
 FAR, LEVELS = 2.0, 3.0
 """Times, and levels more, by which torn lines differ from the fields around beyond any of those above them. Torn ones of four made

@@ -94,12 +94,20 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     }
     if refused:
         findings["refused"] = [_name(source, i) for i in refused]
+    notes = []
+    if source.info.extra.get("interlaced"):
+        notes.append(
+            "fields: the file is flagged as interlaced; frames are put in order as they are: run videorestore deinterlace on "
+            "the result, not before"
+        )
     if options.first is not None and order[0] != options.first:
         at = order.index(options.first)
-        findings["plan"] = [
+        notes.append(
             f"frame {options.first} stands at place {at}, not first: {counted(at, 'frame')} before it, between it and the nearer end; "
             "an open order is only turned round, never cut"
-        ]
+        )
+    if notes:
+        findings["plan"] = notes
     foreign = (f"frame {_name(source, i)} belongs to no place and was left out" for i in refused)
     return Reordering(
         verb="reorder",
