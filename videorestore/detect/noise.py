@@ -37,6 +37,10 @@ from videorestore.spatial.subsampled import find_grid
 
 __all__ = ["Noise", "estimate_noise"]
 
+CHROMA_BLOCKS = 100
+"""Blocks of chroma at half the resolution that tell its spectrum: the quietest of fewer are chance, or damage. Fields of tapes
+have 200 and more."""
+
 
 def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     """Standard deviation of the noise, blind, and how it grows with brightness.
@@ -81,9 +85,11 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
         else:
             noise = coded_noise(clip, high, c, blocks["luma"], most)
         # A tape whose luma is as rough as white noise has smooth and stronger noise in its chroma all the same.
+        few = (h // (2 * BLOCK)) * (w // (2 * BLOCK)) < CHROMA_BLOCKS
+        if few or noise.clean or _tilted(flattest(blocks["luma"])):
+            return noise
         apart = with_chroma(noise, clip, most, np.full(BLOCK * BLOCK, 0.25)).chroma
-        rough = apart and not _tilted(flattest(blocks["luma"]))
-        return replace(smooth_noise(clip, most), shape=()) if rough else noise
+        return replace(smooth_noise(clip, most), shape=()) if apart else noise
     tilted = quantile_variance(flat.highest, N_HIGHEST) < 0.5 * quantile_variance(flat.middle, N_MIDDLE)
     if tilted and high[0.3] > 0.3:
         return coded_noise(clip, high, c, blocks["luma"], most)
