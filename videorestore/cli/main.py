@@ -5,7 +5,6 @@ Little is imported up here: signals must be in hand before anything else is load
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import sys
@@ -37,10 +36,7 @@ def run() -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     _discard_closed_streams()
-    # Whoever asked for it is told of the end; then the process goes as it is. To take all of its libraries apart first
-    # costs as much as to load them.
-    atexit._run_exitfuncs()
-    os._exit(int(status))
+    sys.exit(int(status))
 
 
 def own_stderr(stream: TextIO | None) -> TextIO | None:
