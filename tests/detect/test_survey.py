@@ -87,7 +87,9 @@ def test_a_rhythm_in_a_part_of_a_clip_is_no_fault_unless_it_hides_frames(lost):
     rng = np.random.default_rng(3)
     even = list(rng.uniform(2.5, 5.5, 30))
     # Every third frame repeats the one before; what it hid is seen behind it, or nothing was.
-    part = [s for _ in range(8) for a, b in [rng.uniform(2.5, 5.5, 2)] for s in (0.0, a + 4 if lost else a, b)]
+    part = [
+        s for _ in range(8) for a, b in [rng.uniform(2.5, 5.5, 2)] for s in (0.0, a + 4 if lost else a, b)
+    ]
     places = np.cumsum([*even, *part, *even])
     landscape = glide(1, width=700, seed=2)[0]
     found = survey(np.array([landscape[:, int(p) : int(p) + 96] for p in places]))
