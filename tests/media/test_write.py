@@ -120,6 +120,25 @@ def test_odd_sizes_are_written_as_they_are(make: Make, tmp_path: Path, suffix: s
         assert any("odd size" in note for note in done.notes)
 
 
+@pytest.mark.parametrize("size", ["354x291", "721x405", "1280x719"])
+@pytest.mark.parametrize("kind", ["yuv420p", "yuv422p10le"])
+def test_large_odd_sizes_lose_nothing_in_ffv1(make: Make, tmp_path: Path, size: str, kind: str) -> None:
+    level = ("-level", "1", "-pix_fmt", kind)
+    path = make(
+        f"odd-{size}-{kind}.mkv",
+        *picture(size, seconds="0.08"),
+        "-vf",
+        "noise=alls=60:allf=t",
+        "-c:v",
+        "ffv1",
+        *level,
+    )
+    copy_through(path, tmp_path / "out.mkv", SinkOptions(codec="ffv1"))
+    with open_source(path) as before, open_source(tmp_path / "out.mkv") as after:
+        for one, other in zip(before.frames(), after.frames(), strict=True):
+            assert all((a == b).all() for a, b in zip(one.planes, other.planes, strict=True))
+
+
 @pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
 @pytest.mark.parametrize("codec", ["h264", "ffv1", "vp9"])
 def test_sample_aspect_ratio_is_kept(make: Make, tmp_path: Path, suffix: str, codec: str) -> None:

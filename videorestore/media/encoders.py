@@ -34,9 +34,11 @@ def _prores_profile(reached: PixelFormat, height: int, width: int) -> tuple[str,
 
 
 def _ffv1_slices(reached: PixelFormat, height: int, width: int) -> tuple[str, ...]:
-    # With several slices FFmpeg loses the last chroma line of an odd height.
-    several = min(height, width) >= 32 and height % 2 == 0 and width % 2 == 0
-    return ("-slices", "4" if several else "1")
+    if min(height, width) >= 32 and height % 2 == 0 and width % 2 == 0:
+        return ("-slices", "4")
+    # With several slices FFmpeg loses the last chroma line of an odd height, and it makes several of large frames, but for
+    # level 1, which knows none.
+    return ("-slices", "1") if width <= 352 and height <= 288 else ("-level", "1", "-slicecrc", "0")
 
 
 def _vpx_alpha(reached: PixelFormat, height: int, width: int) -> tuple[str, ...]:
