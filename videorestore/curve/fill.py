@@ -8,15 +8,18 @@ place by place, are those of the new one.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.clip import FloatArray
-from videorestore.curve.fit import ShotCurve
-from videorestore.model.posterior import Weights
+
+if TYPE_CHECKING:
+    # Who asks only how much noise is much needs no statistics.
+    from videorestore.curve.fit import ShotCurve
+    from videorestore.model.posterior import Weights
 
 _Doubles = NDArray[np.float64]
 _Ints = NDArray[np.int64]
