@@ -66,6 +66,18 @@ def test_steadied_frames_are_not_called_denoised():
         assert np.array_equal(result.clip.frames[k], dim[k]) is (fact["origin"] == "kept")
 
 
+def test_pictures_without_any_grain_are_no_old_film_whose_light_must_be_steadied():
+    rng = np.random.default_rng(0)
+    frames = np.empty((30, 64, 80, 1), np.uint8)
+    for k, light in enumerate(rng.uniform(0.94, 1.06, len(frames))):
+        frames[k] = round(170 * light)
+        frames[k, 8:40, 10 + k : 34 + k] = round(60 * light)
+        frames[k, 44:60, 50 - k : 70 - k] = round(110 * light)
+    done = vr.restore(frames, model="motion", quality="fast")
+    assert done.record["plan"][-1].endswith("--deflicker on steadies it")
+    assert (np.asarray(done.clip.frames) == frames).all()
+
+
 def test_noise_that_may_be_something_else_is_marked():
     from videorestore.plan.noise import noise_facts
 

@@ -349,7 +349,7 @@ def flicker_to_remove(
     """Gain and offset for every frame, where the brightness flickers and that is the film's fault.
 
     A candle, a screen or a storm light a scene just as unevenly as an old camera its film. Old films are known by
-    their dirt, or by being black and white.
+    their dirt, or by being black and white, and no film is drawn by a computer.
     """
     flicker = found.survey.flicker
     if not flicker["present"] or options.deflicker == "off":
@@ -357,8 +357,8 @@ def flicker_to_remove(
     varies = f"deflicker: the brightness varies by {100 * float(flicker['sd']):.1f} %"
     old = source.info.format.colours == 1 or all(noise.monochrome for noise in found.noises)
     search = masks.inner if isinstance(masks, SparedMasks) else masks
-    dirty = isinstance(search, SearchedMasks) and search.dirty
-    if options.deflicker == "auto" and not (old or dirty):
+    dirty, drawn = (search.dirty, search.drawn) if isinstance(search, SearchedMasks) else (False, False)
+    if options.deflicker == "auto" and (drawn or not (old or dirty)):
         notes.append(f"{varies}, which may be the light of the scene: --deflicker on steadies it")
         return None
     notes.append(varies)
