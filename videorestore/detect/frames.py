@@ -33,6 +33,7 @@ _DIMMER, _NEARLY = (
 _STROBE = 0.2  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
+_STALE = 2  # times that a buffer shows an old picture at most
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
 
@@ -210,7 +211,7 @@ def _returning(measures: Measures, strangers: list[slice]) -> list[slice]:
             two = shown[other]
             if float((one * two).mean()) > _SAME * float(one.std() * two.std()):
                 group[group == group[other]] = group[k]
-    return [run for run, own in zip(places, group) if (group == own).sum() > 2]
+    return [run for run, own in zip(places, group) if (group == own).sum() > _STALE]
 
 
 def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
