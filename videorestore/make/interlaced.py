@@ -322,14 +322,9 @@ class FieldWise(Work):
         return self.inner.times
 
     @property
-    def spares(self) -> float:
-        """See `Work.spares`."""
-        return self.inner.spares
-
-    @property
-    def changed(self) -> frozenset[int]:
-        """See `Work.changed`."""
-        return self.inner.changed
+    def stays(self) -> tuple[range, ...]:
+        """See `Work.stays`."""
+        return self.inner.stays
 
     def sources(self, piece: Piece) -> list[int | None]:
         """See `Work.sources`."""

@@ -117,23 +117,30 @@ class Restoring(Work):
         return self.steps.slots[self._first_slot(piece.start) : self._first_slot(piece.stop)]
 
     @property
-    def spares(self) -> float:
-        """See `Work.spares`."""
+    def stays(self) -> tuple[range, ...]:
+        """See `Work.stays`."""
         if self.steps.gains is not None:
-            return 0.0
-        quiet = [p for p in self.pieces if self._noise(p) is None or p.start in self.steps.brief]
-        stay = sum(not self.steps.makes(slot) for p in quiet for slot in self._slots(p))
-        return stay / max(1, len(self.steps.slots))
+            return ()
+        found: list[range] = []
+        going = False
+        for piece in self.pieces:
+            quiet = self._noise(piece) is None or piece.start in self.steps.brief
+            for slot in self._slots(piece):
+                number = slot.source
+                if not quiet or number is None or number in self.steps.missing:
+                    going = False
+                    continue
+                if going and found[-1].stop == number:
+                    found[-1] = range(found[-1].start, number + 1)
+                else:
+                    found.append(range(number, number + 1))
+                going = True
+        return tuple(found)
 
     @property
     def cleans(self) -> bool:
         """See `Work.cleans`."""
         return self.steps.denoises
-
-    @property
-    def changed(self) -> frozenset[int]:
-        """See `Work.changed`."""
-        return self.steps.missing | {s.after + 1 for s in self.steps.slots if s.source is None}
 
     def piece_seconds(self) -> list[float]:
         """See `Work.piece_seconds`."""

@@ -163,19 +163,14 @@ class Work(ABC):
         return list(range(piece.start, piece.stop))
 
     @property
-    def spares(self) -> float:
-        """Share of the frames of the output that may stay as they are in the source."""
-        return 0.0
+    def stays(self) -> tuple[range, ...]:
+        """Stretches of frames of the source that may stay as they are, with nothing new in between."""
+        return ()
 
     @property
     def cleans(self) -> bool:
         """Whether noise is removed from most frames."""
         return False
-
-    @property
-    def changed(self) -> frozenset[int]:
-        """Frames of the source that surely change, or before which new ones come."""
-        return frozenset()
 
     def piece_seconds(self) -> list[float]:
         """Estimated CPU time of each piece in seconds; that of decoding and encoding where nothing else is done."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from videorestore.errors import MediaWriteError
@@ -85,7 +85,12 @@ def _hashes(path: str, stream: int, count: int) -> list[str]:
 
 
 def own_coding(
-    source: Source, container: Container, shape: OutputShape, options: SinkOptions, changed: Iterable[int]
+    source: Source,
+    container: Container,
+    shape: OutputShape,
+    options: SinkOptions,
+    stays: Collection[range],
+    usual_only: bool = False,
 ) -> SinkOptions:
     """Options by which frames are coded as the source's are, so that its other groups can be copied; else the same.
 
@@ -97,8 +102,10 @@ def own_coding(
     shape : OutputShape
     options : SinkOptions
         Where these ask for a way of coding, they are followed.
-    changed : iterable of int
-        Frames of the source that surely change, or before which new ones come.
+    stays : collection of range
+        Stretches of frames of the source that stay as they are, with nothing new in between.
+    usual_only : bool, optional
+        Leave the encoder that the output would have anyway.
     """
     asked = options.codec or options.crf is not None or options.pix_fmt or options.encoder_args
     if asked or source.path is None or not os.path.isfile(source.path) or not isinstance(source, VideoSource):
@@ -111,7 +118,8 @@ def own_coding(
         return options
     usual = plan_encoding(container, shape.info, shape.height, shape.width, shape.fps, options)
     same_kind = container_of(os.path.splitext(source.path)[1].lower()) == container
-    if not (same_kind or encoder.name == usual.encoder) or facts["codec"] not in codecs_of(container):
+    same_encoder = encoder.name == usual.encoder
+    if not (same_encoder or (same_kind and not usual_only)) or facts["codec"] not in codecs_of(container):
         return options
     like = replace(options, codec=encoder.name)
     own = plan_encoding(container, shape.info, shape.height, shape.width, shape.fps, like)
@@ -122,8 +130,11 @@ def own_coding(
     reel = Reel(source.path, source.stream)
     # What is before a change can be copied up to it, what is behind it from the next group on.
     ends = sorted(reel.closes)
-    cuts = {ends[bisect_right(ends, number) - 1] for number in changed}
-    return replace(like, own=Likeness(_words(reel, encoder.own), reel.opens | cuts))
+    keys: set[int] = set()
+    for stretch in stays:
+        if begins := reel.opens.intersection(stretch):
+            keys |= {*begins, ends[bisect_right(ends, stretch.stop) - 1]}
+    return replace(like, own=Likeness(_words(reel, encoder.own), frozenset(keys)))
 
 
 def _words(reel: Reel, own: str) -> tuple[str, ...]:

@@ -16,8 +16,11 @@ from videorestore.media.outputs import kind_of
 from videorestore.media.segments import encoding_for
 from videorestore.media.source import FrameIndex, Source
 
+STRETCH = 8
+"""Frames in a row that must stay what they are to be copied: a group costs as much as some ten frames within one (x264, crf 16)."""
+
 MOST = 0.6
-"""Share of the output's frames that must stay what they are for its codec to be the source's: not where every other is new."""
+"""Share of the output's frames that must stay what they are for its codec to be another than the usual one."""
 
 RECODED = "recoded"
 """Origin of a frame that was kept but went through a codec that does not keep every sample."""
@@ -70,11 +73,13 @@ def copied_groups(
 
 
 def sink_like(source: Source, output: str, sink: SinkOptions, work: Work) -> SinkOptions:
-    """Frames are coded as the source's are where most of them stay what they are."""
+    """Frames are coded as the source's are, so that groups that stay what they are can be copied."""
     container = kind_of(output).container
-    if container is None or work.spares <= MOST:
+    stays = [stretch for stretch in work.stays if len(stretch) >= STRETCH]
+    if container is None or not stays:
         return sink
-    return own_coding(source, container, work.shape, sink, work.changed)
+    most = sum(map(len, stays)) > MOST * sum(work.output_counts())
+    return own_coding(source, container, work.shape, sink, stays, usual_only=not most)
 
 
 def name_recoded(
