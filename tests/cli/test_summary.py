@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.cli.summary import rate_in_words, summary
+from videorestore.report.words import findings
 
 
 def record(**more: Any) -> dict[str, Any]:
@@ -101,3 +102,12 @@ def test_an_inspection() -> None:
 
 def test_rates() -> None:
     assert rate_in_words("24000/1001") == "23.976 fps" and rate_in_words(None) == "no frame rate"
+
+
+def test_the_noise_of_one_shot_is_told_although_most_frames_have_none() -> None:
+    shots = [{"sd": 0.05, "trustworthy": True}, {"sd": 11.9, "trustworthy": True}]
+    found = record(noise_sd=0.05, noise=shots, n_frames=100)
+    assert "sd 0.05 to 11.9 of 255 in 2 shots" in summary("fill", found)
+    (finding,) = (entry for entry in findings(found) if "noise" in entry["what"])
+    assert finding["what"] == "noise of sd 0.05 to 11.9 (of 255) in 2 shots"
+    assert "none to be seen" not in summary("inspect", found)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
-from videorestore.report.words import HARDLY_SEEN, counted, noise_doubt
+from videorestore.report.words import HARDLY_SEEN, counted, most_noise, noise_doubt, noise_level
 from videorestore.request.notation import frames_in_words
 
 Record = dict[str, Any]
@@ -78,7 +78,7 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if "model" in record:
         found.append(("model", str(record["model"])))
     if "noise_sd" in record:
-        found.append(("noise", f"sd {record['noise_sd']:.3g} of 255{noise_doubt(record)}"))
+        found.append(("noise", f"sd {noise_level(record)} of 255{noise_doubt(record)}"))
     test = record.get("self_test")
     if test:
         parts = []
@@ -198,8 +198,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     fields = record.get("fields") or {}
     if fields.get("kind") not in (None, "progressive") or record.get("interlaced"):
         facts.append(("fields", _fields(fields)))
-    noise = record.get("noise_sd")
-    if noise is not None and noise < HARDLY_SEEN:
+    if record.get("noise_sd") is not None and (noise := most_noise(record)) < HARDLY_SEEN:
         facts.append(
             ("noise", f"sd {noise:.2g} of 255 at most, hardly seen" if noise >= 0.5 else "none to be seen")
         )

@@ -136,7 +136,7 @@ def tiles(record: Record) -> list[Tile]:
     if record.get("model"):
         found.append(("model", str(record["model"]), _why(record)))
     if record.get("noise_sd") is not None:
-        found.append(("noise", f"{record['noise_sd']:.3g}", "sd of 255" + noise_doubt(record)))
+        found.append(("noise", noise_level(record), "sd of 255" + noise_doubt(record)))
     test = record.get("self_test") or {}
     if "psnr" in test:
         found.append(
@@ -163,11 +163,26 @@ def noise_is_sure(record: Record) -> bool:
     return any(entry["trustworthy"] for entry in record.get("noise") or [{"trustworthy": True}])
 
 
+def most_noise(record: Record) -> float:
+    """Sd of the noise of the noisiest shot, of those of which it is known where there are such."""
+    return max(_noise_of_shots(record), default=record["noise_sd"])
+
+
+def _noise_of_shots(record: Record) -> list[float]:
+    shots = record.get("noise") or ()
+    return [entry["sd"] for entry in shots if entry["trustworthy"] or not noise_is_sure(record)]
+
+
+def noise_level(record: Record) -> str:
+    """The noise level, or the least and the most of it where shots differ."""
+    each = _noise_of_shots(record)
+    apart = len(each) > 1 and max(each) - min(each) >= HARDLY_SEEN
+    return f"{min(each):.2g} to {max(each):.3g}" if apart else f"{record['noise_sd']:.3g}"
+
+
 def noise_doubt(record: Record) -> str:
-    """What must be said beside the usual noise level: where shots differ, where it was not measured as it stands."""
-    each = [entry["sd"] for entry in record.get("noise") or [{"sd": 0.0}]]
-    apart = max(each) - min(each) >= HARDLY_SEEN
-    text = f", from {min(each):.2g} to {max(each):.3g} in {len(each)} shots" if apart else ""
+    """What must be said beside the noise level: how many shots it is of, where it was not measured as it stands."""
+    text = f" in {len(_noise_of_shots(record))} shots" if " to " in noise_level(record) else ""
     if record.get("noise_measured") is not None:
         return text + f", assumed: a codec hides a part, {record['noise_measured']:.3g} was measured"
     return text if noise_is_sure(record) else text + ", unsure"
@@ -246,12 +261,12 @@ def _fields(record: Record, base: str) -> Iterator[Finding]:
 
 
 def _noise(record: Record, base: str) -> Iterator[Finding]:
-    noise = record.get("noise_sd")
-    if noise is None or noise < HARDLY_SEEN:
+    if record.get("noise_sd") is None or most_noise(record) < HARDLY_SEEN:
         return
-    what = f"noise of sd {noise:.3g} (of 255)"
+    level = noise_level(record)
+    what = f"noise of sd {level} (of 255){noise_doubt(record) if ' to ' in level else ''}"
     if noise_is_sure(record):
-        interval = record.get("noise_interval")
+        interval = record.get("noise_interval") if " to " not in level else None
         sure = f"95 % interval {interval[0]:.3g} to {interval[1]:.3g}" if interval else ""
         yield _finding(what, base.format("denoise"), sure)
     else:
