@@ -9,9 +9,12 @@ import pytest
 from scipy.stats import kendalltau
 
 from videorestore.model import ElectroGP
+from videorestore.model.joint.pixels import shares
 
 
-def _harmonics(d: int, noise: float, seed: int, n: int = 100) -> tuple[ElectroGP, np.ndarray, np.ndarray]:
+def _harmonics(
+    d: int, noise: float | np.ndarray, seed: int, n: int = 100
+) -> tuple[ElectroGP, np.ndarray, np.ndarray]:
     """A fit to a random smooth curve in ``d`` dimensions, clean frames on it, and where they are placed."""
     rng = np.random.default_rng(seed)
     weights, omega, shift = rng.normal(size=(200, d)), rng.normal(size=200) / 0.15, rng.uniform(0, 6.28, 200)
@@ -33,6 +36,27 @@ def test_directions_in_which_the_curve_hides_below_the_noise_have_their_sd():
         mean, sd = model.inverse_transform(x, return_std=True)
         shares.append(float((np.abs(mean - truth) <= 1.96 * sd).mean()))
     assert np.mean(shares) > 0.9, shares
+
+
+def test_pixels_with_much_noise_have_their_sd():
+    """Each alone, they choose a length and a noise that fit it by chance: the noisiest quarter was covered to 0.85."""
+    noise = np.sort(0.5 * np.exp(0.7 * np.random.default_rng(1).normal(size=400)))
+    model, truth, x = _harmonics(400, noise, 4)
+    mean, sd = model.inverse_transform(x, return_std=True)
+    covered = (np.abs(mean - truth) <= 1.96 * sd).mean(axis=0)
+    assert covered.mean() > 0.91 and covered[300:].mean() > 0.9, (covered.mean(), covered[300:].mean())
+    assert np.unique(model.label_).size <= 10
+
+
+@pytest.mark.parametrize("planted", [(0.7, 0.3, 0.0), (0.0, 1.0, 0.0), (0.2, 0.3, 0.5)])
+def test_how_usual_a_class_is_comes_back(planted):
+    """Pixels that say little each: normal values with one of three means, the likelihood of each mean known."""
+    rng = np.random.default_rng(2)
+    means = np.array([-2.0, 0.0, 2.0])
+    values = rng.choice(means, p=planted, size=4000) + rng.normal(size=4000)
+    found = shares(-0.5 * np.square(values[:, None] - means))
+    np.testing.assert_allclose(found, planted, atol=0.03)
+    assert shares(np.empty((0, 3))).sum() == pytest.approx(1.0)
 
 
 @pytest.fixture(scope="module")

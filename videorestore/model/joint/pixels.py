@@ -1,5 +1,6 @@
 """Hyper-parameters of single pixels for given positions: each chooses its alpha and noise ratio from a grid.
 
+How usual a choice is among all pixels counts as its prior: a noisy pixel alone says little of its own length and noise.
 With E = U diag(s) U' the likelihood of a pixel at any noise ratio follows from its rotated values.
 """
 
@@ -26,6 +27,10 @@ LENGTHS = (0.2, 1.0, 5.0)
 """Alphas that are offered, over the one that all pixels share."""
 MATRICES = 5000
 """Frames times classes of pixels at most: each class has matrices of the frames."""
+STEPS = 100
+"""Of the search for how usual each class is (expectation and maximisation in turn)."""
+RARE = 0.5
+"""Pixels of the sample that must belong to a class for it to be offered."""
 BLOCK = 800
 """Frames that are decomposed at once."""
 PIECE = 4_000_000
@@ -64,14 +69,11 @@ def eigenbasis(kernel: Kernel, x: Array, alpha: float, periodic: bool) -> Eigenb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classes:
-    """Hyper-parameters that pixels choose from: noise ratio (classes,) and which of the offered alphas it goes with."""
+    """What pixels choose from: noise ratio (classes,), which of the offered alphas it goes with, how usual that is."""
 
     shape: Indices
     ratio: Array
-
-    def some(self, chosen: Indices) -> Classes:
-        """Those with these numbers."""
-        return Classes(shape=self.shape[chosen], ratio=self.ratio[chosen])
+    share: Array
 
 
 def log_likelihood(
@@ -93,6 +95,15 @@ def log_likelihood(
     return np.asarray(-0.5 * (n * np.log(phi) + logdet + quadratic / phi))
 
 
+def shares(likelihood: Array) -> Array:
+    """How usual each class is: the mixture (classes,) that makes pixels of these log likelihoods (k, classes) likeliest."""
+    scaled = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    found = np.full(scaled.shape[1], 1.0 / scaled.shape[1])
+    for _ in range(STEPS if len(scaled) else 0):
+        found = found * (scaled / (scaled @ found)[:, None]).mean(axis=0)
+    return np.asarray(found)
+
+
 def choose(
     block: Block, bases: list[Eigenbasis], classes: Classes, noise: Array | None, count: Array | None = None
 ) -> tuple[Indices, Array]:
@@ -104,6 +115,7 @@ def choose(
         member, b = np.flatnonzero(classes.shape == a), bases[a]
         squares = b.squares(block)
         value = log_likelihood(squares, b.values, classes.ratio[member], noise, count)
+        value += np.log(classes.share[member])
         top = value.argmax(axis=1)
         better = value[every, top] > best
         best = np.where(better, value[every, top], best)
@@ -141,7 +153,7 @@ class Sorting:
 def sort_pixels(
     pixels: Pixels, posterior: Posterior, x: Array, alpha: float, *, noise_var: float | None
 ) -> Sorting:
-    """Let each pixel choose its class at positions ``x`` (u,), in one pass; those that few of a sample choose are not offered.
+    """Let each pixel choose its class at positions ``x`` (u,), in one pass; those that hardly any of a sample has are not offered.
 
     Parameters
     ----------
@@ -153,17 +165,20 @@ def sort_pixels(
     facts = pixels.facts
     counted = None if facts.complete else pixels.seen
 
-    def chosen(block: Block, at: slice | Indices, classes: Classes) -> tuple[Indices, Array]:
+    def known(block: Block, at: slice | Indices) -> tuple[Array | None, Array | None]:
         noise = None if noise_var is None else np.full(block.shape[1], noise_var)
-        return choose(block, bases, classes, noise, None if counted is None else counted[at])
+        return noise, None if counted is None else counted[at]
 
     offered = alpha * np.array(LENGTHS)
     bases = [eigenbasis(posterior.kernel, x, float(a), posterior.periodic) for a in offered]
     shape, step = np.divmod(np.arange(offered.size * RATIOS), RATIOS)
-    classes = Classes(shape=shape, ratio=np.geomspace(posterior.noise_floor, MAX_RATIO, RATIOS)[step])
-    share = np.bincount(chosen(*pixels.sample(), classes)[0], minlength=step.size)
+    ratio = np.geomspace(posterior.noise_floor, MAX_RATIO, RATIOS)
+    block, at = pixels.sample()
+    facts_of = known(block, at)
+    share = shares(np.hstack([log_likelihood(b.squares(block), b.values, ratio, *facts_of) for b in bases]))
     usual = np.argsort(-share, kind="stable")[: max(2, MATRICES // x.size)]
-    classes = classes.some(usual[share[usual] > 0])
+    usual = usual[: max(1, np.count_nonzero(share[usual] * block.shape[1] > RARE))]
+    classes = Classes(shape=shape[usual], ratio=ratio[step[usual]], share=share[usual])
     label, phi = np.full(facts.mean.size, -1, dtype=np.intp), np.zeros(facts.mean.size)
     size = max(256, PIECE // x.size)
 
@@ -171,7 +186,7 @@ def sort_pixels(
         for first in range(0, block.shape[1], size):
             piece = slice(first, min(first + size, block.shape[1]))
             at = slice(here.start + piece.start, here.start + piece.stop)
-            one, own = chosen(block[:, piece], at, classes)
+            one, own = choose(block[:, piece], bases, classes, *known(block[:, piece], at))
             label[at], phi[at] = np.where(facts.active[at], one, -1), np.where(facts.active[at], own, 0.0)
         return label[here], phi[here] if noise_var is None else None
 
