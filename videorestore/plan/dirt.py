@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -100,8 +101,8 @@ class SearchedMasks(MaskSource):
         """Damage may be anywhere on a film."""
         return not self.drawn
 
-    def search(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
-        """Masks and places of the damage of a shot."""
+    def search(self, frames: Any) -> tuple[Mask, list[Damage]]:
+        """Masks and places of the damage of a shot, an array or a stack of frames."""
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
         masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
