@@ -68,12 +68,12 @@ def assemble(
         steps = replace(steps, slots=rebase(steps.slots, steps.slots[0].time))
     halo = _halo(steps, options)
     size = (source.height, source.width)
-    layouts = _layouts(size, steps, options, halo, budget)
+    layouts = _layouts(size, steps, choice, options, halo, budget)
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
     made, once = steps.denoises or steps.masks is not None, steps.reads_once
-    clean = steps.masks is not None and steps.masks.seconds(1)[1] == 0
+    clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
     if scan.fields.whole.order is not None:
         info = flagged(info, scan.fields.whole.order)
@@ -125,7 +125,7 @@ def _halo(steps: Steps, options: Common) -> int:
 
 
 def _layouts(
-    size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
+    size: tuple[int, int], steps: Steps, choice: Choice, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
     pixels, count = size[0] * size[1], sum(map(steps.makes, steps.slots))
@@ -146,7 +146,15 @@ def _layouts(
         along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
-    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None, making=new)
+    curve = partial(
+        curve_layout,
+        *size,
+        halo=halo,
+        budget=room,
+        spooled=steps.masks is None,
+        denoising=any(n is not None and m != "motion" for n, m in zip(steps.noises, choice.models)),
+        making=new,
+    )
     stretch = along.stretched(room, halo)
     return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
 

@@ -14,7 +14,7 @@ from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
 from videorestore.detect.drawn import drawn
 from videorestore.detect.sight import reduction
 from videorestore.detect.verdict import SURE, film_odds
-from videorestore.make.cost import MENDING_SPOTS, SEARCHING
+from videorestore.make.cost import GLANCING, MENDING_SPOTS, SEARCHING
 from videorestore.make.masks import SHORT, Masked, MaskSource, masked
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -94,8 +94,10 @@ class SearchedMasks(MaskSource):
 
     def seconds(self, pixels: int) -> tuple[float, float]:
         """See `MaskSource.seconds`: on a clean film hardly a frame is mended."""
-        search = 0.0 if self.drawn else SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6
-        return search, MENDING_SPOTS * pixels / 1e6 if self.dirty else 0.0
+        effort = 0.0 if self.drawn else SEARCHING if self.dirty else GLANCING
+        return effort * pixels / reduction(
+            1, pixels
+        ) ** 2 / 1e6, MENDING_SPOTS * pixels / 1e6 if self.dirty else 0.0
 
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere on a film."""
