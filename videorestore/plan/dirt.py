@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
 from videorestore.detect.drawn import drawn
@@ -142,15 +143,23 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     frames = 0
     share = 1.0
     factor = reduction(source.height, source.width)
-    for numbers in _stretches(found):
-        progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
+    stretches = _stretches(found)
+    total = sum(map(len, stretches))
+    for k, numbers in enumerate(stretches):
+        begun = sum(map(len, stretches[:k]))
+
+        def tell(share: float, begun: int = begun, count: int = len(numbers)) -> None:
+            progress("is the film dirty", begun + share * count, total)
+
+        tell(0.0)
         pixels = read_some(source, numbers, side=SAMPLED_SIDE)
         share = pixels.shape[1] * pixels.shape[2] / (source.height * source.width)
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        weighed, judged = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
-        spots += [(frames + k, odds) for k, odds in weighed]
+        with pulse.listening(tell):
+            weighed, judged = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
+        spots += [(frames + number, odds) for number, odds in weighed]
         frames += judged
     odds, damaged = film_odds(spots)
     number = len(spots) / max(frames * share, 1e-9)
@@ -159,10 +168,12 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, things=number)
 
 
-def _stretches(found: Scan) -> Iterator[list[int]]:
+def _stretches(found: Scan) -> list[list[int]]:
     """Good frames from the middle of the longest shots."""
+    stretches = []
     for a, b in sorted(found.shots, key=lambda shot: shot[0] - shot[1])[:SAMPLED_SHOTS]:
         good = [i for i in range(a, b) if i not in found.void]
         middle = max(0, (len(good) - SAMPLED_FRAMES) // 2)
         if len(good) >= 3:
-            yield good[middle : middle + SAMPLED_FRAMES]
+            stretches.append(good[middle : middle + SAMPLED_FRAMES])
+    return stretches
