@@ -19,9 +19,9 @@ RECENT_S, RECENT_SHARE = 60.0, 1 / 3
 """The rate is that of the last minute, of a long phase that of its last third: what was slow at the beginning says nothing of the
 end, and a phase has parts that go faster than others."""
 
-SETTLING_S, SETTLING_SHARE = 20.0, 1 / 10
-"""Work comes in lumps, time does not: the time left is counted down, and brought to what the rate says within so many seconds, in a
-young phase within this share of its age."""
+SETTLING_S, SETTLING_SHARE = 20.0, 1 / 8
+"""Work comes in lumps, time does not: the time left is counted down, and brought to what the rate says within so many seconds, or
+this share of the age of the phase or of what is left."""
 
 STARTING_SHARE = 1 / 25
 """What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
@@ -78,7 +78,7 @@ class Meter:
         if self._told is None or self.whole:
             return left
         at, told = self._told
-        settling = min(SETTLING_S, SETTLING_SHARE * (now - self.started))
+        settling = min(SETTLING_S, SETTLING_SHARE * min(now - self.started, left))
         expected = told - (now - at)
         return max(0.0, left + (expected - left) * math.exp(-(now - at) / max(settling, 1e-9)))
 

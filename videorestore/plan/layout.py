@@ -53,7 +53,7 @@ USUALLY = 0.6
 """Share of `MAKING` that whole runs took (0.3 to 0.7): for estimates."""
 
 PASSED = 16
-"""For each pixel of each frame of a piece on a curve that hardly changes: pixels, samples, masks."""
+"""For each pixel of each frame of a piece that hardly changes: pixels, samples, masks."""
 
 MASK = 4
 """For each pixel of each frame on disk that is mended: its masks."""
@@ -186,7 +186,7 @@ def motion_layout(
         for on_disk in (False, True):
             fixed, per_frame = bytes_of(side, on_disk, mending, making, likely=False)
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
-            likely = bytes_of(side, on_disk, False, round(USUALLY * making), likely=True)
+            likely = bytes_of(side, on_disk, False, 0, likely=True)
             layout = Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame)
             choices.append(replace(layout, likely=likely))
 
@@ -218,6 +218,13 @@ def made_bytes(pixels: int, making: int, count: int, *, cleaned: bool) -> int:
     """Bytes of ``count`` new frames beside a curve: `MAKING`, a portion of them with its sd, and frames that are cleaned for them."""
     around = 2 * CLEANED * CLEANED_FRAME * pixels if cleaned else 0
     return making * pixels + min(PORTION, 24 * pixels * count) + around
+
+
+def passed_bytes(pixels: int, frames: int, making: int, *, searched: bool) -> int:
+    """Memory that a piece along motion most likely takes from which no noise is removed, and on which hardly anything is mended."""
+    besides = ENCODER_PIXEL + USUALLY * making
+    held = (PASSED if searched else FOLDED) + ENCODER_FRAME
+    return BASE + ENCODER + round(besides * pixels) + held * pixels * frames
 
 
 def curve_layout(

@@ -59,7 +59,7 @@ def measure_noises(
     brief : bool
         The noise need not be known well: the longest shot speaks for all.
     rough : bool
-        Nor need that of any shot: each is measured once, on a smaller part.
+        Nor need its course within a shot: each is measured once.
     """
     places = 1 if brief else sum(1 if rough or b - a < SHORTEST else 3 for a, b in shots)
     done = 0
@@ -83,7 +83,7 @@ def measure_noises(
             stretches[shot] = middle_of(max(runs, key=len))
             if brief:
                 break
-    found = dict(zip(stretches, measure(stretches.values(), BRIEF_SIDE if brief or rough else SIDE)))
+    found = dict(zip(stretches, measure(stretches.values(), BRIEF_SIDE if brief else SIDE)))
     if brief:
         found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
     noises = tuple(found.get(shot, UNKNOWN) for shot in shots)
