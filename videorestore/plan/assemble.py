@@ -110,7 +110,8 @@ def assemble(
                 searched=steps.masks is not None,
             )
             if clean and model == "motion" and not noisy
-            else layouts[model].piece_bytes(frames, clean=clean)
+            # Where no noise is removed nothing is done along motion before.
+            else layouts[model if noisy or not clean else "curve"].piece_bytes(frames, clean=clean)
             for (model, frames), noisy in zip(cost, noised)
         ),
         piece_disk=max(
