@@ -132,3 +132,17 @@ def test_a_slow_start_says_nothing_of_the_rate() -> None:
         if second > 45:
             assert left is not None and abs(left / real - 1) < 0.1
     assert describe(meter, 130.0).startswith("denoise: 5/24, 0.05/s, 6:")
+
+
+def test_time_left_is_near_after_a_tenth_and_does_not_grow_while_the_pace_is_even() -> None:
+    meter, total, least = Meter("denoise", 0.0), 300, float("inf")
+    meter.update(0, total, 0.0)
+    for second in range(4, 601, 4):
+        # Three frames in two or six seconds by turns: work comes in lumps.
+        made = second / 2 + (1.0 if second % 8 else 0.0)
+        meter.update(min(made, total), total, float(second))
+        left = meter.left(float(second))
+        if second > 60:
+            assert left is not None and abs(second + left - 600) < 0.2 * 600
+            assert left < least + 5
+            least = min(least, left)

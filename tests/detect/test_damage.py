@@ -204,3 +204,17 @@ def test_what_the_own_motion_of_a_frame_explains_is_no_damage_however_strong():
         # Looks after the first can only acquit, so that they are taken of what is left.
         assert odds(step) > odds(step, left=0.5) > odds(step, left=0.0)
         assert odds(step) > odds(step, flew=True)
+
+
+def test_on_a_clean_film_only_suspicious_frames_are_looked_at_with_care(monkeypatch):
+    from videorestore.detect import sight
+
+    asked = []
+    careful = sight.pair
+    monkeypatch.setattr(sight, "pair", lambda *views, **how: asked.append(1) or careful(*views, **how))
+    frames = clip(12)
+    assert find_damage(frames, strict=True)[1] == [] and not asked
+    frames = frames.copy()
+    frames[6, 60:68, 80:90] = 255
+    found = find_damage(frames, strict=True)[1]
+    assert {place.frame for place in found} == {6} and 0 < len(asked) < 12

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.media.makers import Make, picture, random_frame, same_planes, tone
+from videorestore import pulse
 from videorestore.clip import ClipInfo, PixelFormat
 from videorestore.errors import MediaWriteError
 from videorestore.media import (
@@ -149,3 +150,14 @@ def test_the_bits_do_not_depend_on_the_cutting_of_time(tmp_path: Path) -> None:
         with open_source(tmp_path / name) as source:
             decoded.append([f.planes[0].copy() for f in source.frames()])
     np.testing.assert_array_equal(decoded[0], decoded[1])
+
+
+def test_progress_goes_on_while_the_encoder_ends(tmp_path):
+    frames = np.random.default_rng(0).integers(0, 255, (12, 120, 160, 3)).astype(np.uint8)
+    heard = []
+    with open_source(frames) as source, pulse.listening(heard.append):
+        shape = OutputShape.of(source, 12)
+        name = str(tmp_path / "0.seg")
+        write_segment(source.frames(0, 12), name, shape, SinkOptions(), output="out.mkv", coding=0.4)
+    assert heard == sorted(heard) and heard[-1] == 1.0
+    assert any(0.6 <= share < 1.0 for share in heard)

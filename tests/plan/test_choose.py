@@ -1,8 +1,20 @@
 """The trial on hidden frames: a curve that cannot win is not fitted."""
 
+from fractions import Fraction
+
 import numpy as np
 
-from videorestore.plan.choose import Trial, mixture_error, psnr, score_hidden, summary_of
+import videorestore as vr
+from videorestore.make.steps import Steps
+from videorestore.make.work import Slot
+from videorestore.plan.choose import (
+    Trial,
+    mixture_error,
+    psnr,
+    score_hidden,
+    shots_worked_on,
+    summary_of,
+)
 from videorestore.spatial.noise import Noise
 
 
@@ -77,3 +89,23 @@ def test_scores_are_those_of_all_shots():
         {0: "motion"},
     )
     assert "curve_psnr" not in alone
+
+
+def test_a_model_is_needed_where_noise_is_removed_or_frames_are_made():
+    slots = tuple(
+        Slot(time=Fraction(k), duration=Fraction(1), place=Fraction(k), after=k, source=k) for k in range(12)
+    )
+    shots = ((0, 4), (4, 8), (8, 12))
+    assert shots_worked_on(Steps(slots=slots), shots) == []
+    assert shots_worked_on(Steps(slots=slots, missing=frozenset({5})), shots) == [1]
+    assert shots_worked_on(Steps(slots=slots, noises=(None, None, Noise(sd=5.0))), shots) == [2]
+
+
+def test_no_model_is_tried_for_a_clip_that_needs_nothing(monkeypatch):
+    monkeypatch.setattr("videorestore.plan.choose.score_hidden", lambda *_: 1 / 0)
+    y, x = np.mgrid[:40, :56]
+    frames = np.repeat((60 + x + y)[None, ..., None], 3, axis=-1).repeat(12, axis=0).astype(np.uint8)
+    for k in range(12):
+        frames[k, 10:22, 4 + 2 * k : 16 + 2 * k] = (220, 180, 90)
+    made = vr.restore(frames)
+    assert np.array_equal(made.clip.frames, frames) and "self_test" not in made.record

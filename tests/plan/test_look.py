@@ -3,6 +3,7 @@
 import contextlib
 from dataclasses import fields
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from videorestore.clip import Frame, PixelFormat
 from videorestore.detect.measures import Measures, measure
 from videorestore.plan import look
 from videorestore.plan.look import STRETCH, helped_by, measured, small_picture, stretches
-from videorestore.plan.scan import central_pixels
+from videorestore.plan.scan import central_pixels, chosen
 from videorestore.report.pictures import shrink
 from videorestore.run.workers import Crew
 
@@ -93,3 +94,23 @@ def test_frames_are_looked_at_in_their_order_and_few_are_held(helped):
             assert len(taken) <= k + look.LOOKERS + 2
     with pytest.raises(ZeroDivisionError), look.helped_by(lambda *_: iter(())):
         list(look.looked_at(lambda n: 1 // n, [(1,), (0,)]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "read"),
+    [
+        ((0, 50), [(3, 41), (90, 92)]),
+        ((0, 20, 80), [(3, 5), (40, 41), (90, 92)]),
+        ((), [(3, 5), (40, 41), (90, 92)]),
+    ],
+)
+def test_a_jump_is_made_only_where_a_key_frame_lies_on_the_way(keys, read):
+    asked = []
+
+    def frames(start, stop):
+        asked.append((start, stop))
+        return (SimpleNamespace(index=k) for k in range(start, stop))
+
+    source = SimpleNamespace(index=lambda: SimpleNamespace(keys=keys), frames=frames)
+    assert [frame.index for frame in chosen(source, [3, 4, 40, 90, 91])] == [3, 4, 40, 90, 91]
+    assert asked == read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 
 import videorestore as vr
-from videorestore.clip import Clip, ClipInfo, PixelFormat
+from videorestore.clip import Clip, ClipInfo, Frame, PixelFormat
 from videorestore.errors import InputError, VideoRestoreError
 from videorestore.media import open_source
-from videorestore.plan.findings import dropped
+from videorestore.plan.findings import dropped, windows
 from videorestore.plan.gaps import time_gaps
+from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import scan
 from videorestore.report.words import findings
 from videorestore.request import Span
@@ -170,3 +172,20 @@ def test_a_clean_clip_has_nothing_wrong_and_a_rhythm_is_no_fault() -> None:
 def test_pictures_of_hardly_a_pixel_are_looked_at_without_a_warning(size):
     clip = np.random.default_rng(0).integers(0, 255, (9, *size), dtype=np.uint8)
     assert vr.inspect(clip).record["n_frames"] == 9
+
+
+def test_damage_is_sought_in_one_reading() -> None:
+    with open_source(np.zeros((40, 8, 8, 3), np.uint8)) as source:
+        read: list[int] = []
+        frames = source.frames
+
+        def noted(*span: int) -> Iterator[Frame]:
+            for frame in frames(*span):
+                read.append(frame.index)
+                yield frame
+
+        source.frames = noted  # type: ignore[assignment, method-assign]
+        pieces = cut_pieces([(2, 20), (20, 38)], core=5, halo=3)
+        for piece, held in windows(source, pieces):
+            assert [frame.index for frame in held] == list(range(piece.read_start, piece.read_stop))
+    assert read == list(range(2, 38))

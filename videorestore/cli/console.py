@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,10 @@ SILENCE_S = 20.0
 RECENT_S, RECENT_SHARE = 60.0, 1 / 3
 """The rate is that of the last minute, of a long phase that of its last third: what was slow at the beginning says nothing of the
 end, and a phase has parts that go faster than others."""
+
+SETTLING_S, SETTLING_SHARE = 20.0, 1 / 8
+"""Work comes in lumps, time does not: the time left is counted down, and brought to what the rate says within so many seconds, or
+this share of the age of the phase or of what is left."""
 
 STARTING_SHARE = 1 / 25
 """What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
@@ -39,6 +44,7 @@ class Meter:
         self.total = 0
         # A resumed phase starts above 0; what was done before must not flatter the rate.
         self._seen: list[tuple[float, float]] = []
+        self._told: tuple[float, float] | None = None  # when, and the time left by then
 
     def update(self, done: float, total: int, now: float | None = None) -> None:
         """Take note of where the phase stands."""
@@ -53,6 +59,8 @@ class Meter:
         while len(self._seen) > 2 and self._seen[1][0] <= at - recent:
             del self._seen[0]
         self.done, self.total = done, total
+        left = self.left(at)
+        self._told = None if left is None else (at, left)
 
     def rate(self, now: float) -> float | None:
         """Units per second of late; None before there is anything to say."""
@@ -64,7 +72,15 @@ class Meter:
     def left(self, now: float) -> float | None:
         """Seconds to the end of the phase."""
         rate = self.rate(now)
-        return None if rate is None or self.total <= 0 else max(self.total - self.done, 0) / rate
+        if rate is None or self.total <= 0:
+            return None
+        left = max(self.total - self.done, 0) / rate
+        if self._told is None or self.whole:
+            return left
+        at, told = self._told
+        settling = min(SETTLING_S, SETTLING_SHARE * min(now - self.started, left))
+        expected = told - (now - at)
+        return max(0.0, left + (expected - left) * math.exp(-(now - at) / max(settling, 1e-9)))
 
     @property
     def whole(self) -> bool:

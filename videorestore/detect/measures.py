@@ -26,6 +26,7 @@ _BLOCK = 8
 _SUSPECT = 5.0  # from this motion-compensated difference on, more distant frames are compared too
 CUT = 9.0  # motion-compensated difference below which no step is a cut; from it on more distant frames are compared
 _MOVES = 0.35  # pixels; what moves less is taken to stand still
+_WORSE = 1.1  # residual of a step whose flow may need help, in units of those of the steps before and after
 _POINTS = 24  # tracked points along the longer side
 _FEWEST = 12  # tracks that say something
 _SPARSE = 2  # every second pixel, both ways, tells how the light of the whole picture changes
@@ -144,7 +145,7 @@ def measure(pictures: Iterable[FloatArray]) -> Measures:
         views.append(view)
         if len(rows["residual"]) >= 2 and rows["residual"][-2] > CUT:
             rows["across"][-2] = _across(list(wide), compensated[-2:])
-        found, better = _tracked(list(flows), list(wide))
+        found, better = _tracked(list(flows), list(wide), rows["residual"][-3:])
         if better is not None:
             flows[-2] = better
         for name, number in zip(tracks, found):
@@ -253,14 +254,18 @@ def _across(views: list[NDArray[np.uint8]], known: list[list[float]]) -> float:
 
 
 def _tracked(
-    flows: list[Both | None], views: list[NDArray[np.uint8]]
+    flows: list[Both | None], views: list[NDArray[np.uint8]], residuals: list[float]
 ) -> tuple[tuple[float, float], Both | None]:
-    """Length of the middle of the last three steps relative to its neighbours; its flows, if they were mended."""
+    """Length of the middle of the last three steps relative to its neighbours; its flows, if they were mended.
+
+    ``residuals`` are those of the three steps: a flow that leaves no more than its neighbours needs no help.
+    """
     if len(flows) < 3 or any(flow is None for flow in flows[-3:]):
         return _SILENT, None
     (_, before), (middle, back), (after, _) = flows[-3:]  # type: ignore[misc]
     found = _lengths(before, middle, back, after)
-    if found[1] > 0.7 or not _moving(before):
+    worse = 2 * residuals[1] > _WORSE * (residuals[0] + residuals[2])
+    if found[1] > 0.7 or not worse or not _moving(before):
         return found, None
     # A step of two frames may be beyond the reach of the flow: help it with twice the steps around.
     one, two = views[-3], views[-2]

@@ -13,12 +13,15 @@ import cv2
 import numpy as np
 
 from videorestore.clip import FloatArray
-from videorestore.motion.flow import Flow, View, pair
+from videorestore.motion.flow import Floats, View, fast_flow, pair
 from videorestore.motion.warp import warp
 from videorestore.spatial.membrane import blur
 
 LARGEST = 450_000
 """Pixels of a picture in which damage is sought as it is; larger ones are reduced. Pictures of television have 415,000."""
+
+GLANCED, SMALL = 2, 64_000
+"""Pixels of these along the side of a block of which one is made for a first glance, where there are more than so many."""
 
 SMOOTH = 0.8
 """Sigma by which noisy frames are smoothed: spots are wider than grains."""
@@ -83,6 +86,8 @@ class Sight:
     noise_sd : float
     factor : int, optional
         See `reduction`; where ``frames`` are a part of larger ones, theirs.
+    glance : bool
+        A first look, at a tenth of the cost: the frames are smaller still, and their motion is sought with less care.
 
     Attributes
     ----------
@@ -97,9 +102,14 @@ class Sight:
         See `changes`.
     """
 
-    def __init__(self, frames: Any, noise_sd: float, factor: int | None = None) -> None:
+    def __init__(
+        self, frames: Any, noise_sd: float, factor: int | None = None, *, glance: bool = False
+    ) -> None:
         self.whole = frames
         self.factor = reduction(*frames.shape[1:3]) if factor is None else factor
+        if glance and frames.shape[1] * frames.shape[2] > SMALL * self.factor**2:
+            self.factor *= GLANCED
+        self._glance = glance
         self.whole_noise_sd = noise_sd
         self.noise_sd = noise_sd / self.factor
         self.smoothed = self.noise_sd > NOISY
@@ -113,14 +123,19 @@ class Sight:
             small = np.stack([blur(f, SMOOTH) for f in small])
         self.frames: FloatArray = small
         self._views: dict[int, View] = {}
-        self._flows: dict[tuple[int, int], Flow] = {}
+        self._flows: dict[tuple[int, int], Floats] = {}
 
-    def flow(self, start: int, end: int) -> Flow:
-        """The way from one frame to another."""
+    def flow(self, start: int, end: int) -> Floats:
+        """The way ``(height, width, 2)`` from one frame to another."""
         if (start, end) not in self._flows:
             views = self._view(start), self._view(end)
-            # Large motion is looked for where the frame in question cannot be asked.
-            both = pair(*views, fine=False, seeded=abs(end - start) > 1, thorough=True)
+            if self._glance:
+                lumas = views[0].luma, views[1].luma
+                both = fast_flow(*lumas), fast_flow(*lumas[::-1])
+            else:
+                # Large motion is looked for where the frame in question cannot be asked.
+                careful = pair(*views, fine=False, seeded=abs(end - start) > 1, thorough=True)
+                both = careful[0].vectors, careful[1].vectors
             self._flows[start, end], self._flows[end, start] = both
         return self._flows[start, end]
 
@@ -140,9 +155,7 @@ class Sight:
     def ways(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
         """Where the pixels of the time in question are in the two frames, by their own motion."""
         t = np.float32(moments.t)
-        ahead, back = (
-            self.flow(*ends).vectors for ends in ((moments.one, moments.two), (moments.two, moments.one))
-        )
+        ahead, back = (self.flow(*ends) for ends in ((moments.one, moments.two), (moments.two, moments.one)))
         to_one, to_two = -t * ahead, -(1 - t) * back
         for _ in range(3):
             to_one = -t * warp(ahead, to_one, method="linear")

@@ -216,7 +216,7 @@ def _unexplained(sight: Sight, k: int, others: tuple[int, ...], excess: FloatArr
     """What is left of the excess after looking at the neighbours through the frame's own flow."""
     left, frame = excess, sight.frames[k]
     for j in others:
-        way = sight.flow(k, j).vectors
+        way = sight.flow(k, j)
         seen = lit_like(frame, warp(sight.frames[j], way, method="linear"))
         left = np.minimum(left, _beyond(frame, seen, seen))
         # What a weaving film shows at its border may be outside of the other frame.

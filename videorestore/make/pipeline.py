@@ -7,9 +7,10 @@ last, from cleaned neighbours; so are new frames between old ones.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from videorestore import pulse
 from videorestore.make.cost import (
@@ -39,6 +40,23 @@ BRIEF = "the shot is too short for a fit: left as it is"
 
 CONTEXT = 2
 """Frames on each side of a piece that the trajectories of new frames run through."""
+
+
+class Stages(NamedTuple):
+    """CPU seconds of a piece, stage by stage, in their order."""
+
+    read: float = 0.0
+    search: float = 0.0
+    mend: float = 0.0
+    denoise: float = 0.0
+    deliver: float = 0.0
+    encode: float = 0.0
+
+    def shares(self) -> tuple[float, float, float, float]:
+        """Shares of the time until the encoder has all frames, after which they are read, searched, mended, and without noise."""
+        whole = sum(self[:5]) or 1.0
+        read, searched, mended, denoised = (sum(self[:k]) / whole for k in (1, 2, 3, 4))
+        return read, searched, mended, denoised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,26 +166,46 @@ class Restoring(Work):
 
     def seconds_of(self, piece: Piece) -> float:
         """Estimated CPU time of a piece."""
+        return sum(self._stages(piece))
+
+    def coding_share(self, piece: Piece) -> float:
+        """See `Work.coding_share`."""
+        return self._stages(piece).encode / self.seconds_of(piece)
+
+    def _stages(self, piece: Piece) -> Stages:
+        """Estimated CPU time of a piece, stage by stage."""
         from videorestore.curve.fill import NOISY
 
         parts = overlap(self.shape.height, self.shape.width, self.side)
         pixels, slots = self.shape.height * self.shape.width, self._slots(piece)
         own, read = piece.stop - piece.start, piece.read_stop - piece.read_start
+        millions = pixels / 1e6
+        encode = ENCODING * len(slots) * millions
+        if not self._touches(piece, slots):
+            return Stages(read=self.reading * own * millions, encode=encode)
         shot = self._shot(piece)
         model = self.models[shot]
         fresh = sum(map(self.steps.makes, slots))
-        total = self.reading * read + ENCODING * len(slots) + INTERPOLATING * fresh
-        fixed = 0.0 if self.steps.masks is None else own * sum(self.steps.masks.seconds(pixels))
+        search, mend = (0.0, 0.0) if self.steps.masks is None else self.steps.masks.seconds(pixels)
+        deliver = (DELIVERING * len(slots) + INTERPOLATING * fresh) * millions
         noisy = self._noise(piece) is not None
+        denoise = 0.0
         if noisy and model != "curve":
             worked = (own + SURROUNDINGS * (read - own)) * company(read)
-            total += DENOISING[self.steps.quality] * worked * parts
+            denoise += DENOISING[self.steps.quality] * worked * parts * millions
         if model != "motion":
-            fixed += FITTING if fresh else 0.0
+            deliver += FITTING if fresh else 0.0
             # Where noise stays it is taken out all the same, so that frames can be made.
             if noisy or (fresh and self.grains and self.grains[shot] > NOISY):
-                total += ON_CURVE * read
-        return fixed + total * pixels / 1e6
+                denoise += ON_CURVE * read * millions
+        return Stages(
+            read=self.reading * read * millions,
+            search=search * read,
+            mend=mend * own,
+            denoise=denoise,
+            deliver=deliver,
+            encode=encode,
+        )
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
@@ -182,9 +220,11 @@ class Restoring(Work):
             return
         model = self.models[self._shot(piece)]
         engine = self._engine(piece)
-        searched, mended, denoised = self._shares(piece, slots)
-        with pulse.part(0.0, searched):
+        read, searched, mended, denoised = self._stages(piece).shares()
+        with pulse.part(0.0, read):
             window = self._read(source, piece, model)
+        with pulse.part(read, searched):
+            self._search(window)
         if not window.numbers:
             yield from without_support(source, piece, slots)
             return
@@ -211,17 +251,6 @@ class Restoring(Work):
         divergence = self.divergences[shot] if self.divergences else None
         return JointEngine(motion, self.core, divergence, grain)
 
-    def _shares(self, piece: Piece, slots: list[Slot]) -> tuple[float, float, float]:
-        """Shares of the time of a piece after which it is read and damage found, mended, and noise removed; for progress only."""
-        steps = self.steps
-        pixels = self.shape.height * self.shape.width
-        search, mend = (0.0, 0.0) if steps.masks is None else steps.masks.seconds(pixels)
-        search += self.reading * pixels / 1e6
-        denoise = DENOISING[steps.quality] * pixels / 1e6 if self._noise(piece) is not None else 0.0
-        fresh = sum(map(steps.makes, slots)) / max(1, len(slots))
-        total = search + mend + denoise + (DELIVERING + INTERPOLATING * fresh) * pixels / 1e6
-        return search / total, (search + mend) / total, (search + mend + denoise) / total
-
     def _shot(self, piece: Piece) -> int:
         """Number of the shot that a piece belongs to."""
         return bisect_right(self.shots, piece.start, key=lambda shot: shot[0]) - 1
@@ -230,7 +259,7 @@ class Restoring(Work):
         """What noise is removed from a piece."""
         return self.steps.noises[self._shot(piece)] if self.steps.noises else None
 
-    def _touches(self, piece: Piece, slots: list[Slot]) -> bool:
+    def _touches(self, piece: Piece, slots: Sequence[Slot]) -> bool:
         steps = self.steps
         return (
             self._noise(piece) is not None
@@ -241,7 +270,8 @@ class Restoring(Work):
 
     @staticmethod
     def _pass_through(source: Source, piece: Piece, slots: list[Slot]) -> Iterator[Made]:
-        for frame, slot in zip(source.frames(piece.start, piece.stop), slots):
+        for k, (frame, slot) in enumerate(zip(source.frames(piece.start, piece.stop), slots)):
+            pulse.at(k / len(slots))
             yield kept(frame, slot)
 
     def _read(self, source: Source, piece: Piece, model: str) -> Window:
@@ -260,11 +290,13 @@ class Restoring(Work):
             exact=steps.masks is not None,
         )
         window.noise = None if noise is None else noise.of_frames(window.numbers)
-        if steps.masks is not None and window.numbers:
-            found = steps.masks.read(window.numbers, window.pixels)
+        return window
+
+    def _search(self, window: Window) -> None:
+        if self.steps.masks is not None and window.numbers:
+            found = self.steps.masks.read(window.numbers, window.pixels)
             window.masks = found.masks | missing_values(window.pixels)
             window.spots = found.spots
-        return window
 
     def _core(self, window: Window, piece: Piece, margin: int) -> tuple[int, int]:
         """Positions of the good frames that the piece needs, with a margin on both sides."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.make.masks import Spot
 from videorestore.make.spool import MEMORY, Patched, Room, Spool, Stack, Unfolded, cut, patched
@@ -123,6 +124,7 @@ def read_window(
     held = HeldNatives()
     pixels: Any = None
     for frame in source.frames(piece.read_start, piece.read_stop):
+        pulse.at((frame.index - piece.read_start) / (piece.read_stop - piece.read_start))
         if folded or (room == MEMORY and piece.start <= frame.index < piece.stop):
             held[frame.index] = frame
         if frame.index in skip:

@@ -177,6 +177,10 @@ class Work(ABC):
         pixels = self.shape.height * self.shape.width
         return [(COPYING + ENCODING) * count * pixels / 1e6 for count in self.output_counts()]
 
+    def coding_share(self, piece: Piece) -> float:
+        """Share of the time of a piece that its encoder takes, most of it when all frames are made; for progress only."""
+        return 0.0
+
     def seconds(self) -> float:
         """Estimated CPU time of all of it."""
         looked_at = min(self.shape.height * self.shape.width, LOOKED_AT)

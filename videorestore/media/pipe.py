@@ -15,9 +15,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import IO, Any
 
+from videorestore import pulse
 from videorestore.clip import Frame, PixelFormat
 from videorestore.errors import EncoderLostError, MediaWriteError
 from videorestore.media.pixels import as_piped, ffmpeg_name, pack, packed_size
+
+LOOK, TAIL = 0.5, 2000
+"""Seconds between two looks at how far an encoder is, and bytes of the end of what it says of that."""
 
 
 def ffmpeg() -> str:
@@ -66,8 +70,11 @@ class RawPipe:
         self._size = packed_size(piped, height, width)
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         command = [ffmpeg(), "-nostdin", "-hide_banner", "-v", "error", "-y", "-filter_threads", "2"]
+        # How far it is goes to its stdout: `frame=12` now and then.
+        command += ["-progress", "pipe:1"]
         # Nothing is probed: the header of the stream says it all, and a guessed rate would vary with the content.
         command += ["-fpsprobesize", "0", "-analyzeduration", "0", "-f", "nut", "-i", "pipe:0", *arguments]
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         read_end, write_end = os.pipe()
         self._fd: int | None = write_end
         self._muxer: Any = None
@@ -75,7 +82,7 @@ class RawPipe:
             _widen(write_end)
             # Its own session: a Ctrl-C is meant for us, and we end the encoder in order.
             self._process = subprocess.Popen(
-                command, stdin=read_end, stdout=subprocess.DEVNULL, stderr=self._log, start_new_session=True
+                command, stdin=read_end, stdout=self._said, stderr=self._log, start_new_session=True
             )
         except OSError as error:
             os.close(write_end)
@@ -124,9 +131,20 @@ class RawPipe:
         except (av.error.FFmpegError, OSError) as error:
             raise self._failure() from error
         self._close_pipe()
-        if self._process.wait() != 0:
+        while self._process.poll() is None:
+            pulse.at(min(1.0, self._coded() / max(1, self.count)))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=LOOK)
+        if self._process.returncode != 0:
             raise self._failure()
         self._log.close()
+        self._said.close()
+
+    def _coded(self) -> int:
+        """Frames that FFmpeg says it has coded."""
+        size = os.fstat(self._said.fileno()).st_size
+        said = re.findall(rb"^frame=\s*(\d+)", os.pread(self._said.fileno(), TAIL, max(0, size - TAIL)), re.M)
+        return int(said[-1]) if said else 0
 
     def abort(self) -> None:
         """End the process without a result; does nothing after `finish`."""
@@ -139,6 +157,7 @@ class RawPipe:
                 self._muxer.close()
         self._close_pipe()
         self._log.close()
+        self._said.close()
 
     def _close_pipe(self) -> None:
         if self._fd is not None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from videorestore import pulse
 from videorestore.clip import Frame
 from videorestore.errors import MediaWriteError
 from videorestore.media.arrays import ArraySource
@@ -168,6 +169,7 @@ def write_segment(
     *,
     output: str | None = None,
     keys: Sequence[int] = (),
+    coding: float = 0.0,
 ) -> Segment:
     """Encode a stretch of the output into a file of its own.
 
@@ -185,17 +187,20 @@ def write_segment(
         Name of the output, which decides the codec; ``path`` by default.
     keys : sequence of int
         Frames of the segment that begin a group of pictures.
+    coding : float
+        Share of the work at hand that the encoder does, most of it behind the last frame; for progress only.
     """
     # A name of its own: a worker that was killed may leave an encoder behind that still ends its file.
     part = f"{path}.{uuid.uuid4().hex[:8]}.part"
     writer = SegmentWriter(path, output or path, shape, options, part=part, keys=keys)
     try:
-        for frame in frames:
+        for frame in pulse.within(0.0, 1.0 - coding, iter(frames)):
             writer.write(frame)
     except BaseException:
         writer.abort()
         raise
-    return writer.close()
+    with pulse.part(1.0 - coding, 1.0):
+        return writer.close()
 
 
 def segment_frames(segment: Segment) -> Iterator[Frame]:

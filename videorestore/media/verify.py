@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from videorestore import pulse
 from videorestore.errors import MediaWriteError
 from videorestore.media.companions import Muxed
 from videorestore.media.containers import Container
@@ -35,7 +36,7 @@ def verify(part: str, muxed: Muxed, kind: Container) -> list[str]:
             losses = _absent(container, muxed)
             video = container.streams.video[0]
             counts = dict.fromkeys(muxed.counts, 0)
-            times, ends = _decode(container, video, counts)
+            times, ends = _decode(container, video, counts, len(muxed.times))
             if kind.free_clock and times:
                 # What counts is the time since its first picture.
                 moved = muxed.times[0] - times[0]
@@ -78,7 +79,9 @@ def _longest(muxed: Muxed) -> Fraction:
     return max([*gaps, muxed.end - muxed.times[-1]])
 
 
-def _decode(container: Any, video: Any, counts: dict[int, int]) -> tuple[list[Fraction], Fraction | None]:
+def _decode(
+    container: Any, video: Any, counts: dict[int, int], meant: int
+) -> tuple[list[Fraction], Fraction | None]:
     video.thread_type = "AUTO"
     tick = Fraction(video.time_base)
     others = [container.streams[i] for i in counts if i < len(container.streams)]
@@ -95,6 +98,7 @@ def _decode(container: Any, video: Any, counts: dict[int, int]) -> tuple[list[Fr
             if frame.pts is None:
                 frame.pts = frame.dts
             stamps.append(frame.pts if frame.pts is not None else -1)
+            pulse.at(min(1.0, len(stamps) / meant))
             last = frame.duration or 0
     end = (stamps[-1] + last) * tick if stamps and last else None
     return [stamp * tick for stamp in stamps], end

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore import pulse
 from videorestore.errors import InputError
 from videorestore.motion.flow import FlowCache, reduction, surroundings
 from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
@@ -166,7 +167,7 @@ class Maker:
             raise InputError("times must be finite; give numbers.")
         made = np.empty((len(wanted), *window.frames.shape[1:]), np.float32)
         sd = np.empty((*made.shape[:3], 1), np.float32)
-        for number in np.argsort(wanted, kind="stable"):
+        for number in pulse.counted(np.argsort(wanted, kind="stable").tolist()):
             _frame(window, float(wanted[number]), made[number], sd[number])
             if self._moves_on:
                 window.cache.drop_before(int(np.searchsorted(window.times, wanted[number])) - REACH)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from videorestore.clip import ClipInfo
 from videorestore.make.engines import MotionEngine
@@ -20,13 +20,23 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Excerpt
 from videorestore.motion.flow import reduction
 from videorestore.plan.choose import Choice
-from videorestore.plan.layout import ENOUGH, MAKING, Layout, curve_layout, made_bytes, motion_layout
+from videorestore.plan.layout import (
+    ENOUGH,
+    MAKING,
+    Layout,
+    curve_layout,
+    made_bytes,
+    motion_layout,
+    passed_bytes,
+)
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import plan_pieces
 from videorestore.plan.scan import Scan, frames_with_nan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
 from videorestore.request import Common
 from videorestore.request.notation import frames_in_words
+
+_Value = TypeVar("_Value")
 
 
 def identity_slots(scan: Scan) -> tuple[Slot, ...]:
@@ -68,12 +78,13 @@ def assemble(
         steps = replace(steps, slots=rebase(steps.slots, steps.slots[0].time))
     halo = _halo(steps, options)
     size = (source.height, source.width)
-    layouts = _layouts(size, steps, options, halo, budget)
+    layouts = _layouts(size, steps, choice, options, halo, budget)
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
-    cost = [(model_at(scan.shots, choice.models, p.start), p.read_stop - p.read_start) for p in pieces]
+    cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
+    noised = [_at(scan.shots, steps.noises, p.start) is not None for p in pieces]
     made, once = steps.denoises or steps.masks is not None, steps.reads_once
-    clean = steps.masks is not None and steps.masks.seconds(1)[1] == 0
+    clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
     if scan.fields.whole.order is not None:
         info = flagged(info, scan.fields.whole.order)
@@ -91,7 +102,18 @@ def assemble(
         losses=decoding_losses(scan.index),
         span=span_of(scan),
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
-        likely_bytes=max(layouts[model].piece_bytes(frames, clean=clean) for model, frames in cost),
+        likely_bytes=max(
+            passed_bytes(
+                size[0] * size[1],
+                frames,
+                making_bytes(size, steps, options),
+                searched=steps.masks is not None,
+            )
+            if clean and model == "motion" and not noisy
+            # Where no noise is removed nothing is done along motion before.
+            else layouts[model if noisy or not clean else "curve"].piece_bytes(frames, clean=clean)
+            for (model, frames), noisy in zip(cost, noised)
+        ),
         piece_disk=max(
             spool_bytes(*size, frames, made=made, beside=model == "mixed", folded=once and model == "motion")
             if layouts[model].on_disk and (model == "motion" or wants_disk(*size, frames))
@@ -125,11 +147,11 @@ def _halo(steps: Steps, options: Common) -> int:
 
 
 def _layouts(
-    size: tuple[int, int], steps: Steps, options: Common, halo: int, budget: int
+    size: tuple[int, int], steps: Steps, choice: Choice, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
     pixels, count = size[0] * size[1], sum(map(steps.makes, steps.slots))
-    making = MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0
+    making = making_bytes(size, steps, options)
     planned = partial(
         motion_layout,
         *size,
@@ -146,14 +168,27 @@ def _layouts(
         along = planned(budget=options.max_memory)
     # A curve wants long pieces: it may take the share of two.
     room = min(2 * budget, options.max_memory or 2 * budget)
-    curve = partial(curve_layout, *size, halo=halo, budget=room, spooled=steps.masks is None, making=new)
+    curve = partial(
+        curve_layout,
+        *size,
+        halo=halo,
+        budget=room,
+        spooled=steps.masks is None,
+        denoising=any(n is not None and m != "motion" for n, m in zip(steps.noises, choice.models)),
+        making=new,
+    )
     stretch = along.stretched(room, halo)
     return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
 
 
-def model_at(shots: tuple[Shot, ...], models: tuple[str, ...], number: int) -> str:
-    """The model of the shot that a frame belongs to."""
-    return models[bisect_right(shots, number, key=lambda shot: shot[0]) - 1]
+def making_bytes(size: tuple[int, int], steps: Steps, options: Common) -> int:
+    """`MAKING` where frames are made, else 0."""
+    return MAKING[1 if options.quality == "best" else reduction(*size)] if steps.makes_any else 0
+
+
+def _at(shots: tuple[Shot, ...], values: tuple[_Value, ...], number: int) -> _Value | None:
+    """The value of the shot that a frame belongs to; None where there are none."""
+    return values[bisect_right(shots, number, key=lambda shot: shot[0]) - 1] if values else None
 
 
 def span_of(scan: Scan) -> Excerpt | None:

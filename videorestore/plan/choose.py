@@ -5,16 +5,20 @@ Where it is asked, both are weighed in every place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.errors import InputError
 from videorestore.make.engines import CurveEngine, MotionEngine, NewFrames, Seconds
+from videorestore.make.steps import Steps
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.look import shared_out, small_picture
@@ -92,10 +96,10 @@ def choose(
     noises: tuple[Noise, ...],
     progress: Progress = silent,
     *,
-    avoid: frozenset[int] = frozenset(),
+    steps: Steps | None = None,
     between: bool = False,
 ) -> Choice:
-    """Choose a model for every shot.
+    """Choose a model for every shot; motion, untried, where nothing is done that one would be asked for.
 
     Parameters
     ----------
@@ -103,12 +107,12 @@ def choose(
         What it is chosen for.
     noises : tuple of Noise
         Of every shot.
-    avoid : frozenset of int
-        Frames that must not be learnt from, besides those without content.
+    steps : Steps, optional
+        What will be done; without it, something in every shot.
     between : bool
         New frames are made between all frames.
     """
-    bad = found.void | avoid
+    bad = found.void | (steps.missing if steps else frozenset())
     good = [[i for i in range(a, b) if i not in bad] for a, b in found.shots]
     lengths = [len(g) for g in good]
     fixed: str | None = None if options.model == "auto" else options.model
@@ -116,7 +120,10 @@ def choose(
         raise InputError(
             f"a curve needs at least {FEWEST} good frames, got {sum(lengths)}; use --model auto."
         )
-    tested = _tested(lengths, 1 if fixed else TRIAL_SHOTS)
+    needed = list(range(len(lengths)))
+    if steps is not None and source.info.format.depth != 32:  # pixels may be missing from any array of floats
+        needed = shots_worked_on(steps, found.shots)
+    tested = _tested({k: lengths[k] for k in needed}, 1 if fixed else TRIAL_SHOTS)
     # Where noise is removed, hidden frames would favour whoever smooths more.
     asked = [k for k in tested if job != "denoise" or noises[k].sd <= 0]
     noisy = [] if fixed else [k for k in tested if k not in asked]
@@ -125,7 +132,7 @@ def choose(
     picks = {k: fixed or t.model(worth) for k, t in trials.items()} | {
         k: say.model for k, say in says.items()
     }
-    models = _fixed(fixed, lengths) if fixed else _models(picks, set(says), lengths)
+    models = _fixed(fixed, lengths) if fixed else _models(picks, set(says), lengths, needed)
     test = summary_of(trials, picks) if trials else {}
     if says:
         test["curve_denoise_gain"] = round(float(np.mean([say.gain for say in says.values()])), 4)
@@ -153,8 +160,7 @@ def _tried(
     noisy = [k for k in noisy if k not in known]
 
     def experiments() -> Iterator[tuple[Any, ...]]:
-        for step, k in enumerate(asked):
-            progress("trying the models on hidden frames", step, len(asked))
+        for k in asked:
             yield (
                 score_hidden,
                 *hidden_frames(source, found, good[k]),
@@ -162,25 +168,49 @@ def _tried(
                 options.model,
                 options.quality,
             )
-        for step, k in enumerate(noisy):
-            progress("trying the models on the noise", step, len(noisy))
+        for k in noisy:
             yield say_of_curve, noisy_frames(source, good[k]), noises[k].to_remove(), options.quality
 
-    results = list(shared_out(_called, experiments()))
+    results: list[Any] = []
+    total = len(asked) + len(noisy)
+
+    def tell(share: float) -> None:
+        progress("trying the models", min(len(results) + share, total), total)
+
+    with pulse.listening(tell) if total else nullcontext():
+        for result in shared_out(_called, experiments()):
+            results.append(result)
+            tell(0.0)
     return dict(zip(asked, results)), known | dict(zip(noisy, results[len(asked) :]))
 
 
-def _tested(lengths: list[int], most: int) -> list[int]:
+def shots_worked_on(steps: Steps, shots: Sequence[Shot]) -> list[int]:
+    """Numbers of the shots in which noise is removed, frames are made, or more than a few pixels are."""
+    if steps.masks is not None and steps.masks.seconds(1)[1] > 0:
+        return list(range(len(shots)))
+    noisy = {k for k, noise in enumerate(steps.noises) if noise is not None}
+    starts = [start for start, _ in shots]
+    made = {bisect_right(starts, slot.after) - 1 for slot in steps.slots if steps.makes(slot)}
+    return sorted(noisy | made)
+
+
+def _tested(lengths: dict[int, int], most: int) -> list[int]:
     """The longest shots, of those that are long enough."""
-    order = sorted(range(len(lengths)), key=lambda k: -lengths[k])
+    order = sorted(lengths, key=lambda k: -lengths[k])
     return [k for k in order if lengths[k] >= SHORTEST][:most]
 
 
-def _models(picks: dict[int, str], own: set[int], lengths: list[int]) -> tuple[str, ...]:
-    """The model of every shot: as tried, else the usual one where it is long enough; ``own`` speak for themselves."""
+def _models(
+    picks: dict[int, str], own: set[int], lengths: list[int], needed: Sequence[int]
+) -> tuple[str, ...]:
+    """The model of every shot: as tried, else the usual one where it is long enough; ``own`` speak for themselves.
+
+    Where none is ``needed`` it is motion.
+    """
     likely = [pick for k, pick in picks.items() if k not in own]
     usual = max(sorted(set(likely)), key=likely.count) if likely else "motion"
-    return tuple(picks.get(k, usual if n >= SHORTEST else "motion") for k, n in enumerate(lengths))
+    like_most = {k for k in needed if lengths[k] >= SHORTEST}
+    return tuple(picks.get(k, usual if k in like_most else "motion") for k in range(len(lengths)))
 
 
 def _findings(shots: tuple[Shot, ...], models: tuple[str, ...], test: dict[str, Any]) -> dict[str, Any]:

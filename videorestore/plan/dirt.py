@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect.damage import LEAST, Damage, find_damage, weigh_spots
 from videorestore.detect.drawn import drawn
 from videorestore.detect.sight import reduction
 from videorestore.detect.verdict import SURE, film_odds
-from videorestore.make.cost import MENDING_SPOTS, SEARCHING
+from videorestore.make.cost import GLANCING, MENDING_SPOTS, SEARCHING
 from videorestore.make.masks import SHORT, Masked, MaskSource, masked
 from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
@@ -93,15 +95,17 @@ class SearchedMasks(MaskSource):
 
     def seconds(self, pixels: int) -> tuple[float, float]:
         """See `MaskSource.seconds`: on a clean film hardly a frame is mended."""
-        search = 0.0 if self.drawn else SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6
-        return search, MENDING_SPOTS * pixels / 1e6 if self.dirty else 0.0
+        effort = 0.0 if self.drawn else SEARCHING if self.dirty else GLANCING
+        return effort * pixels / reduction(
+            1, pixels
+        ) ** 2 / 1e6, MENDING_SPOTS * pixels / 1e6 if self.dirty else 0.0
 
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere on a film."""
         return not self.drawn
 
-    def search(self, frames: FloatArray) -> tuple[Mask, list[Damage]]:
-        """Masks and places of the damage of a shot."""
+    def search(self, frames: Any) -> tuple[Mask, list[Damage]]:
+        """Masks and places of the damage of a shot, an array or a stack of frames."""
         if self.drawn:
             return np.zeros(frames.shape[:3], np.bool_), []
         masks, damage = find_damage(frames, noise_sd=self.noise_sd, least=self.least, strict=not self.dirty)
@@ -139,15 +143,23 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     frames = 0
     share = 1.0
     factor = reduction(source.height, source.width)
-    for numbers in _stretches(found):
-        progress("is the film dirty", frames, SAMPLED_SHOTS * SAMPLED_FRAMES)
+    stretches = _stretches(found)
+    total = sum(map(len, stretches))
+    for k, numbers in enumerate(stretches):
+        begun = sum(map(len, stretches[:k]))
+
+        def tell(share: float, begun: int = begun, count: int = len(numbers)) -> None:
+            progress("is the film dirty", begun + share * count, total)
+
+        tell(0.0)
         pixels = read_some(source, numbers, side=SAMPLED_SIDE)
         share = pixels.shape[1] * pixels.shape[2] / (source.height * source.width)
         np.nan_to_num(pixels, copy=False, nan=128.0)
         if drawn(pixels):
             return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, drawn=True)
-        weighed, judged = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
-        spots += [(frames + k, odds) for k, odds in weighed]
+        with pulse.listening(tell):
+            weighed, judged = weigh_spots(pixels, noise_sd=found.sure_noise_sd, factor=factor)
+        spots += [(frames + number, odds) for number, odds in weighed]
         frames += judged
     odds, damaged = film_odds(spots)
     number = len(spots) / max(frames * share, 1e-9)
@@ -156,10 +168,12 @@ def dirt(source: Source, found: Scan, progress: Progress = silent) -> SearchedMa
     return SearchedMasks(noise_sd=found.sure_noise_sd, rate=0.0, things=number)
 
 
-def _stretches(found: Scan) -> Iterator[list[int]]:
+def _stretches(found: Scan) -> list[list[int]]:
     """Good frames from the middle of the longest shots."""
+    stretches = []
     for a, b in sorted(found.shots, key=lambda shot: shot[0] - shot[1])[:SAMPLED_SHOTS]:
         good = [i for i in range(a, b) if i not in found.void]
         middle = max(0, (len(good) - SAMPLED_FRAMES) // 2)
         if len(good) >= 3:
-            yield good[middle : middle + SAMPLED_FRAMES]
+            stretches.append(good[middle : middle + SAMPLED_FRAMES])
+    return stretches

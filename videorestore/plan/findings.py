@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from videorestore.make.work import Progress, silent
+from videorestore import pulse
+from videorestore.clip import Frame
+from videorestore.make.spool import Unfolded
+from videorestore.make.work import Piece, Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.choose import score_hidden
 from videorestore.plan.interlaced import surely_interlaced
 from videorestore.plan.look import small_picture
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import cut_pieces
-from videorestore.plan.scan import Scan, chosen, read_pixels, scan
+from videorestore.plan.scan import Scan, chosen, read_pixels
 from videorestore.plan.tapes import dropouts, tape_facts, tape_of
-from videorestore.request import Span
 
-DETECTION_BYTES = 300
+DETECTION_BYTES = 10
 DETECTION_BUDGET = 2 << 30
 DETECTION_CORE = 48
-"""Bytes for each pixel of each frame while damage is sought, and for a window in all; most frames of a window."""
+"""Bytes for each pixel of each frame while damage is sought (samples, masks, reduced frames), and for a window in all; most frames
+of a window."""
 
 LEVEL_FRAMES = 8
 """Frames that tell how bright a clip is."""
@@ -33,7 +38,7 @@ CURVE_FRAMES = 60
 CURVE_SIDE = 160
 
 
-def find(source: Source, span: Span | None = None, progress: Progress = silent) -> dict[str, Any]:
+def find(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any]:
     """Noise, cuts, bad frames, lost frames, damage and flicker of a clip; frame numbers are the source's.
 
     Returns
@@ -42,7 +47,6 @@ def find(source: Source, span: Span | None = None, progress: Progress = silent) 
         ``noise_sd``, ``noise_interval``, ``noise``, ``fields``, ``cuts``, ``fades``, ``duplicates``, ``black``, ``corrupt``,
         ``dropped``, ``damage``, ``flicker``, ``curve``.
     """
-    seen = scan(source, span, progress)
     survey = seen.survey
     found: dict[str, Any] = {
         **noise_facts(seen.noises, seen.shots),
@@ -105,14 +109,19 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
     core = max(1, min(DETECTION_CORE, fitting))
     total = seen.stop - seen.start
     lost = seen.void
-    for piece in cut_pieces(seen.shots, core=core, halo=REACH):
-        progress("looking for damage", piece.start - seen.start, total)
-        numbers = [i for i in range(piece.read_start, piece.read_stop) if i not in lost]
+    pieces = cut_pieces(seen.shots, core=core, halo=REACH)
+    for piece, held in windows(source, pieces if not search.drawn else ()):
+        frames = [frame for frame in held if frame.index not in lost]
+        numbers = [frame.index for frame in frames]
         if len(numbers) < 3:
             continue
-        frames = read_pixels(source, piece.read_start, piece.read_stop)
-        frames = frames[[i - piece.read_start for i in numbers]]
-        _, spots = search.search(np.nan_to_num(frames, nan=128.0))
+
+        def tell(share: float, piece: Piece = piece) -> None:
+            done = piece.start - seen.start + share * (piece.stop - piece.start)
+            progress("looking for damage", done, total)
+
+        with pulse.listening(tell):
+            _, spots = search.search(Unfolded([_filled(frame) for frame in frames], {}))
         for spot in spots:
             number = numbers[spot.frame]
             if piece.start <= number < piece.stop:
@@ -123,6 +132,28 @@ def damage(source: Source, seen: Scan, progress: Progress = silent) -> Iterator[
                     "probability": round(spot.probability, 3),
                 }
     progress("looking for damage", total, total)
+
+
+def windows(source: Source, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, list[Frame]]]:
+    """Pieces in their order with the frames that they may read, all by one reading."""
+    held: deque[Frame] = deque()
+    stream = iter(source.frames(pieces[0].read_start, pieces[-1].read_stop) if pieces else ())
+    for piece in pieces:
+        while held and held[0].index < piece.read_start:
+            held.popleft()
+        while not held or held[-1].index < piece.read_stop - 1:
+            frame = next(stream, None)
+            if frame is None:
+                break
+            held.append(frame)
+        yield piece, [frame for frame in held if piece.read_start <= frame.index < piece.read_stop]
+
+
+def _filled(frame: Frame) -> Frame:
+    """The frame without NaN, which only floats can be."""
+    if frame.format.depth != 32:
+        return frame
+    return replace(frame, planes=tuple(np.nan_to_num(plane, nan=0.5) for plane in frame.planes))
 
 
 def curve(source: Source, seen: Scan, progress: Progress = silent) -> dict[str, Any] | None:

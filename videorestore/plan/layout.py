@@ -33,6 +33,9 @@ DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
 """For each pixel of each frame of the part of the picture that is being denoised along motion; and where a codec kept the chroma
 at half the resolution, at which it is denoised."""
 
+CODED_USUALLY = {"fast": 120, "default": 150, "best": 210}
+"""The same after a codec as whole runs took it (120 at 1080p, 139 and 163 at 360p and 288p): for estimates."""
+
 MENDING = 75
 MENDING_PART = 120
 """Where pixels are mended along motion: for each pixel of each frame in memory, and of the part at hand."""
@@ -45,6 +48,12 @@ DETECTING, SOUGHT = 1100, 60
 
 MAKING = {1: 1200, 2: 350}
 """Where frames are made along motion: for each pixel of the picture, by the reduction in which motion is sought."""
+
+USUALLY = 0.6
+"""Share of `MAKING` that whole runs took (0.3 to 0.7): for estimates."""
+
+PASSED = 16
+"""For each pixel of each frame of a piece that hardly changes: pixels, samples, masks."""
 
 MASK = 4
 """For each pixel of each frame on disk that is mended: its masks."""
@@ -87,8 +96,8 @@ class Layout:
         Memory of a piece: bytes besides, and for each frame that it reads.
     beside : Layout or None
         Of the stretches of a piece that are first worked on by themselves, ``stretch`` frames with those around them.
-    mending : int
-        Bytes for each frame that are taken only if pixels have to be mended.
+    likely : tuple of int
+        Fixed and for each frame, what is most likely taken: of a film on which hardly anything has to be mended.
     """
 
     core: int
@@ -98,11 +107,12 @@ class Layout:
     per_frame: int
     beside: Layout | None = None
     stretch: int = 0
-    mending: int = 0
+    likely: tuple[int, int] | None = None
 
     def piece_bytes(self, frames: int, *, clean: bool = False) -> int:
         """Memory of a process that makes a piece of so many frames, with its encoder; of a film that is ``clean``, most likely."""
-        need = self.fixed + (self.per_frame - clean * self.mending) * frames
+        fixed, per_frame = self.likely if clean and self.likely else (self.fixed, self.per_frame)
+        need = fixed + per_frame * frames
         if self.beside is None:
             return need
         return max(need, self.beside.piece_bytes(min(frames, self.stretch), clean=clean))
@@ -156,28 +166,29 @@ def motion_layout(
     """
     pixels = height * width
     looked_at, tile = _mended_parts(height, width) if mending else (0, 0)
+
+    def bytes_of(side: int, on_disk: bool, mending: bool, making: int, likely: bool) -> tuple[int, int]:
+        """Fixed, and for each frame."""
+        denoising = (CODED_USUALLY if likely else DENOISING_CODED) if coded else DENOISING
+        sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
+        fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + max(making * pixels, sought)
+        part = part_pixels(height, width, side)
+        work = denoising[quality] * part if quality else 0
+        held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
+        if not mending and not (quality and making):
+            held = FOLDED if on_disk or not quality else FOLDED + RESULT
+        if mending:
+            work = max(work, MENDING_PART * part, 12 * looked_at) if on_disk else work + SCENE * tile
+        return fixed, work + (held + ENCODER_FRAME) * pixels
+
     choices: list[Layout] = []
     for side in SIDES:
         for on_disk in (False, True):
-            sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
-            besides = max(making * pixels, sought)
-            fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + besides
-            part = part_pixels(height, width, side)
-            work = (DENOISING_CODED if coded else DENOISING)[quality] * part if quality else 0
-            held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-            if not mending and not (quality and making):
-                held = FOLDED if on_disk or not quality else FOLDED + RESULT
-            anyway = work + held * pixels
-            if on_disk:
-                anyway = max(work, 12 * looked_at if mending else 0) + held * pixels
-                mended = max(work, MENDING_PART * part) + held * pixels
-            else:
-                mended = anyway + SCENE * tile
-            anyway, mended = (value + ENCODER_FRAME * pixels for value in (anyway, mended))
-            per_frame = max(anyway, mended) if mending else anyway
+            fixed, per_frame = bytes_of(side, on_disk, mending, making, likely=False)
             core = _core(budget - fixed, per_frame, halo, MOTION_CORE)
+            likely = bytes_of(side, on_disk, False, 0, likely=True)
             layout = Layout(core=core, side=side, on_disk=on_disk, fixed=fixed, per_frame=per_frame)
-            choices.append(replace(layout, mending=per_frame - anyway))
+            choices.append(replace(layout, likely=likely))
 
     def order(layout: Layout) -> tuple[bool, float]:
         """What fits comes first, then what is the least work: overlaps of parts and of pieces, and the disk.
@@ -209,6 +220,13 @@ def made_bytes(pixels: int, making: int, count: int, *, cleaned: bool) -> int:
     return making * pixels + min(PORTION, 24 * pixels * count) + around
 
 
+def passed_bytes(pixels: int, frames: int, making: int, *, searched: bool) -> int:
+    """Memory that a piece along motion most likely takes from which no noise is removed, and on which hardly anything is mended."""
+    besides = ENCODER_PIXEL + USUALLY * making
+    held = (PASSED if searched else FOLDED) + ENCODER_FRAME
+    return BASE + ENCODER + round(besides * pixels) + held * pixels * frames
+
+
 def curve_layout(
     height: int,
     width: int,
@@ -216,6 +234,7 @@ def curve_layout(
     halo: int,
     budget: int,
     spooled: bool,
+    denoising: bool = True,
     making: int = 0,
     beside: Layout | None = None,
 ) -> Layout:
@@ -227,6 +246,8 @@ def curve_layout(
         Bytes that whole frames take while they are made, see `made_bytes`.
     spooled : bool
         The frames may be kept on disk.
+    denoising : bool
+        Noise is removed.
     beside : Layout, optional
         Of the stretches that are first denoised along motion, where both models are asked.
     """
@@ -237,7 +258,9 @@ def curve_layout(
         tile, held = CURVE_FRAME + BESIDE_FRAME, MENDING + HELD
     per_frame = min(tile, 170 * pixels) + (0 if spooled else held * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
-    layout = Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame)
+    usual = per_frame if spooled or denoising else min(tile, 170 * pixels) + PASSED * pixels
+    likely = fixed - round((1 - USUALLY) * making), usual
+    layout = Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame, likely=likely)
     return layout if beside is None else replace(layout, beside=beside, stretch=beside.core + 2 * halo)
 
 

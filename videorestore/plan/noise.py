@@ -12,8 +12,8 @@ from videorestore.clip import FloatArray
 from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd
-from videorestore.make.work import Shot
-from videorestore.plan.drift import middle_of, with_drift
+from videorestore.make.work import Progress, Shot, silent
+from videorestore.plan.drift import SHORTEST, middle_of, with_drift
 from videorestore.plan.look import shared_out
 from videorestore.request.notation import runs_of
 from videorestore.spatial.noise import Noise, is_monochrome
@@ -45,6 +45,8 @@ def measure_noises(
     void: frozenset[int],
     *,
     brief: bool = False,
+    rough: bool = False,
+    progress: Progress = silent,
 ) -> tuple[Noise, ...]:
     """Noise of every shot, from neighbouring good frames in its middle, and how it drifts in long ones.
 
@@ -56,11 +58,23 @@ def measure_noises(
         Frames that tell nothing.
     brief : bool
         The noise need not be known well: the longest shot speaks for all.
+    rough : bool
+        Nor need its course within a shot: each is measured once.
     """
+    places = 1 if brief else sum(1 if rough or b - a < SHORTEST else 3 for a, b in shots)
+    done = 0
 
     def measure(stretches: Iterable[list[int]], side: int = BRIEF_SIDE) -> list[Noise]:
+        nonlocal done
+        found = []
         parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches)
-        return list(shared_out(_doubted, parts))
+        for noise in shared_out(_doubted, parts):
+            found.append(noise)
+            done += 1
+            progress("measuring the noise", min(done, places), places)
+        return found
+
+    progress("measuring the noise", 0, places)
 
     stretches: dict[Shot, list[int]] = {}
     for shot in sorted(shots, key=lambda shot: shot[0] - shot[1]):
@@ -74,10 +88,16 @@ def measure_noises(
         found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
     noises = tuple(found.get(shot, UNKNOWN) for shot in shots)
     common = usual_noise(noises, shots)
-    return tuple(
-        _borrowed(n, common) if not n.trustworthy else n if brief else with_drift(n, shot, void, measure)
+    measured = tuple(
+        _borrowed(n, common)
+        if not n.trustworthy
+        else n
+        if brief or rough
+        else with_drift(n, shot, void, measure)
         for n, shot in zip(noises, shots)
     )
+    progress("measuring the noise", places, places)
+    return measured
 
 
 def _borrowed(own: Noise, usual: Noise) -> Noise:

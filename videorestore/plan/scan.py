@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,7 +29,7 @@ from videorestore.request import Span
 from videorestore.spatial.noise import Noise
 
 JUMP = 8
-"""Frames that are read in the time of one jump to a frame, about: half of a usual group of pictures, or less."""
+"""Frames that are read in the time of one jump, at least."""
 
 DOUBTFUL_NOISE = 3.0
 """What is taken for granted of noise that may be something else."""
@@ -169,6 +170,7 @@ def scan(
     *,
     without: frozenset[int] = frozenset(),
     brief: bool = False,
+    rough: bool = False,
 ) -> Scan:
     """Look at every frame once, small, and at a few in full.
 
@@ -178,6 +180,8 @@ def scan(
         Frames that are known to be worthless.
     brief : bool
         The noise need not be known well.
+    rough : bool
+        Nothing will be made, only foretold: the noise of each shot is measured once.
     """
     if span is None:
         measures, combs = _look(source.frames(), without, progress, expected_frames(source))
@@ -198,15 +202,13 @@ def scan(
     fields = judge_shots(combs, shots, start)
     found = _without_pulldown(found, fields)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noises=(), shots=shots, fields=fields)
-    progress("measuring the noise", 0, 1)
 
     def read(first: int, end: int, side: int) -> FloatArray:
         # The comb of two times is no noise: where frames are pairs of fields, one of each pair is looked at.
         combed = any(a <= first < b and v.kind in ("interlaced", "telecined") for (a, b), v in fields.shots)
         return read_pixels(FieldView(source, 0) if combed else source, first, end, side=side)
 
-    noises = measure_noises(read, shots, seen.void, brief=brief)
-    progress("measuring the noise", 1, 1)
+    noises = measure_noises(read, shots, seen.void, brief=brief, rough=rough, progress=progress)
     return replace(seen, noises=noises)
 
 
@@ -312,12 +314,19 @@ def central_pixels(frame: Frame, side: int | None) -> FloatArray:
 
 
 def chosen(source: Source, numbers: Sequence[int]) -> Iterator[Frame]:
-    """Frames whose numbers rise: by one reading where they lie close together, by jumps where they do not."""
-    if not numbers:
-        return
-    if JUMP * len(numbers) >= numbers[-1] - numbers[0]:
-        wanted = set(numbers)
-        yield from (frame for frame in source.frames(numbers[0], numbers[-1] + 1) if frame.index in wanted)
-    else:
-        for number in numbers:
-            yield from source.frames(number, number + 1)
+    """Frames whose numbers rise: by one reading where they lie close together, by jumps where they do not.
+
+    To jump to a frame is to read from the key frame before it, so that nothing is gained where there is none on the way.
+    """
+    keys = source.index().keys
+    runs: list[list[int]] = []
+    for number in numbers:
+        last = runs[-1][-1] if runs else number
+        between = bisect_right(keys, number) - bisect_right(keys, last) if keys else number - last > JUMP
+        if runs and (number - last <= JUMP or not between):
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    for run in runs:
+        wanted = set(run)
+        yield from (frame for frame in source.frames(run[0], run[-1] + 1) if frame.index in wanted)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from videorestore import __version__
+from videorestore import __version__, pulse
 from videorestore.errors import MediaReadError, OutputExistsError, VideoRestoreError
 from videorestore.make.work import Progress, Work
 from videorestore.media import SinkOptions, check_output, join_segments
@@ -234,23 +234,29 @@ def _joined(planned: Planned, count: int) -> Outcome:
     plain = options.stream is None and options.input_fps is None
     same = plain and unchanged(job.source, job.output, job.sink, work, notes, planned.facts)
     groups = copied_groups(job.source, planned.facts.get("stream", 0), planned.index, sink, notes)
-    job.progress("putting the pieces together", 0, 0)
+    frames = work.shape.n_frames
+
+    def tell(share: float) -> None:
+        job.progress("putting the pieces together", share * frames, frames)
+
+    tell(0.0)
     if options.sd is not None:
         join_sd([folder.sd_path(p.index) for p in work.pieces], options.sd, work.shape, job.sink)
     if (masks := _mask_name(options)) is not None:
         join_masks([folder.masks_path(p.index) for p in work.pieces], masks, work, job.sink)
     try:
-        lost, remarks = join_segments(
-            [str(folder.segment(p.index)) for p in work.pieces],
-            job.output,
-            work.shape,
-            sink,
-            others=Others(path=work.shape.info.path, span=work.span),
-            folder=str(folder.path),
-            copied=job.source if same else groups,
-            # Its sound, or the file itself, has been read since the last look.
-            before=lambda: _check_unchanged(planned),
-        )
+        with pulse.listening(tell):
+            lost, remarks = join_segments(
+                [str(folder.segment(p.index)) for p in work.pieces],
+                job.output,
+                work.shape,
+                sink,
+                others=Others(path=work.shape.info.path, span=work.span),
+                folder=str(folder.path),
+                copied=job.source if same else groups,
+                # Its sound, or the file itself, has been read since the last look.
+                before=lambda: _check_unchanged(planned),
+            )
     except OutputExistsError:
         # The result has found another name.
         folder.remove()

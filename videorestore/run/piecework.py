@@ -237,7 +237,15 @@ def _store_piece(assignment: Assignment, work: Work, source: Source, number: int
         own = assignment.sink.own
         starts = own.starts if own is not None else frozenset[int]()
         keys = [k for k, number in enumerate(work.sources(piece)) if number in starts]
-        write_segment(frames, path, work.shape, assignment.sink, output=assignment.output, keys=keys)
+        write_segment(
+            frames,
+            path,
+            work.shape,
+            assignment.sink,
+            output=assignment.output,
+            keys=keys,
+            coding=work.coding_share(piece),
+        )
     if sds is not None:
         sds.finish()
     if assignment.masks:

@@ -27,7 +27,7 @@ def verdicts(found: Scan, options: DeinterlaceOptions, flagged: bool) -> tuple[t
 
 def plan(source: Source, options: DeinterlaceOptions, budget: int, progress: Progress = silent) -> Interlaced:
     """Plan ``deinterlace``: what each shot is, what is made of it."""
-    found = scan(source, options.span, progress, brief=True)
+    found = scan(source, options.span, progress, brief=True, rough=options.dry_run)
     judged = verdicts(found, options, bool(source.info.extra.get("interlaced")))
     inner = None
     if frames_with_nan(source, found):

@@ -20,7 +20,7 @@ def plan(
     source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent
 ) -> Restoring | FieldWise:
     """Plan ``denoise``: noise level, model, pieces."""
-    found = scan(source, options.span, progress)
+    found = scan(source, options.span, progress, rough=options.dry_run)
     if surely_interlaced(source, found):
         inner = plan(FieldView(source, 0), options, budget, progress)
         assert isinstance(inner, Restoring)
@@ -30,7 +30,6 @@ def plan(
     lost = found.lost
     if len(lost) == found.stop - found.start:
         lost = frozenset()
-    choice = choose(source, found, options, "denoise", noises, progress)
     idle = options.strength == 0 or options.keep_grain == 1
     steps = Steps(
         slots=identity_slots(found),
@@ -40,6 +39,7 @@ def plan(
         quality=options.quality,
         untouched=lost,
     )
+    choice = choose(source, found, options, "denoise", noises, progress, steps=steps)
     findings = noise_facts(noises, found.shots)
     if options.sigma is None and found.noise.assumed is not None:
         findings["noise_measured"] = round(found.noise.sd, 3)

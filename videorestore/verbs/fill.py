@@ -31,27 +31,31 @@ def plan(
     listed = None if options.missing is None else frames_named(options.missing, index)
     insertions = places_named(options.insert, index)
     check_numbers(listed, insertions, len(index))
-    found = scan(source, options.span, progress, without=frozenset(listed or ()))
+    found = scan(source, options.span, progress, without=frozenset(listed or ()), rough=options.dry_run)
     if surely_interlaced(source, found):
         inner = plan(FieldView(source, 0), options, budget, progress)
         assert isinstance(inner, Restoring)
         return field_wise(source, found, inner)
     missing = worthless_frames(found, listed)
-    choice = choose(source, found, options, "interpolate", found.noises, progress, avoid=missing)
     if listed is None and not insertions:
         insertions = time_gaps(found)
     gaps, inserted, losses = resolve_insertions(source, found, insertions, progress)
 
-    def planned(missing: frozenset[int], gaps: tuple[Gap, ...], refused: tuple[str, ...]) -> Restoring:
+    def to_do(missing: frozenset[int], gaps: tuple[Gap, ...]) -> Steps:
         slots = renumber(
             with_insertions(found.times, found.durations, gaps, steady_rate(source.info)), found.start
         )
-        steps = Steps(slots=slots, missing=missing, untouched=found.lost - missing, quality=options.quality)
+        return Steps(slots=slots, missing=missing, untouched=found.lost - missing, quality=options.quality)
+
+    steps = to_do(missing, gaps)
+    choice = choose(source, found, options, "interpolate", found.noises, progress, steps=steps)
+
+    def planned(steps: Steps, refused: tuple[str, ...]) -> Restoring:
         findings: dict[str, Any] = {"inserted": inserted} if inserted else {}
         work = assemble("fill", source, found, steps, options, choice, budget, findings)
         return replace(work, losses=(*work.losses, *losses, *refused))
 
-    work = planned(missing, gaps, ())
+    work = planned(steps, ())
     if options.max_sd is None:
         return work
     unsure = unsure_places(source, work, options.max_sd, progress)
@@ -60,7 +64,7 @@ def plan(
     left = frozenset(missing - {i for i, s in unsure if s})
     kept = tuple(g for g in gaps if (g.after + found.start, False) not in unsure)
     lines = tuple(f"frame {i}: not filled, its sd would exceed {options.max_sd:g}" for i, _ in sorted(unsure))
-    return planned(left, kept, lines)
+    return planned(to_do(left, kept), lines)
 
 
 def _index_naming(source: Source, options: FillOptions) -> FrameIndex:

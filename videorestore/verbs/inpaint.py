@@ -27,7 +27,7 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
         raise InputError("--loose and --mask are two jobs, got both; run inpaint twice, --mask first.")
     if options.loose is None:
         check_mask(source, options.mask)
-    found = scan(source, options.span, progress)
+    found = scan(source, options.span, progress, rough=options.dry_run)
     if options.loose is not None:
         from videorestore.plan.loose import plan_loose
 

@@ -11,7 +11,7 @@ from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.findings import find
-from videorestore.plan.scan import chosen, index_for, resolve_span
+from videorestore.plan.scan import chosen, scan
 from videorestore.report import crops
 from videorestore.report.page import PageBuilder
 from videorestore.report.pictures import eight_bit
@@ -37,12 +37,11 @@ def report(
     """
     started = time.monotonic()
     with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
-        progress("counting frames", 0, 0)
-        index = index_for(opened, options.span)
-        start, stop = resolve_span(options.span, index)
+        seen = scan(opened, options.span, progress)
+        index, start, stop = seen.index, seen.start, seen.stop
         name = source if isinstance(source, str) else None
         record: dict[str, Any] = {"input": name, **facts(opened, index, start, stop)}
-        for key, value in find(opened, options.span, progress).items():
+        for key, value in find(opened, seen, progress).items():
             # Frames that the decoder complained of and those that look broken are one list.
             record[key] = sorted({*record.get(key, []), *value}) if key == "corrupt" else value
         record["summary"] = findings(plain(record))

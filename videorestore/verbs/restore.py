@@ -64,7 +64,7 @@ def plan(
 ) -> Restoring | FieldWise | Interlaced | Whole:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     check_raised(source.info.fps, options.fps)
-    found = scan(source, options.span, progress)
+    found = scan(source, options.span, progress, rough=options.dry_run)
     if surely_interlaced(source, found):
         return of_fields(source, found, options, budget, progress)
     if options.deinterlace != "off" and surely_apart(source, found):
@@ -78,7 +78,6 @@ def plan(
     brief = shots_too_short(found, options, notes)
     faster = options.factor is not None or options.fps is not None
     job: Purpose = "denoise" if noisy else "interpolate"
-    choice = choose(source, found, options, job, found.noises, progress, avoid=missing, between=faster)
     inserted: list[dict[str, Any]] = []
     losses: tuple[str, ...] = ()
     if faster:
@@ -104,6 +103,7 @@ def plan(
         gains=flicker_to_remove(source, found, missing, options, masks, notes),
         brief=brief,
     )
+    choice = choose(source, found, options, job, found.noises, progress, steps=steps, between=faster)
     findings: dict[str, Any] = {"plan": notes or [NOTHING]}
     if noisy and options.sigma is not None:
         findings |= noise_facts([n.stated(options.sigma) for n in found.noises], found.shots)

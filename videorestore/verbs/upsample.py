@@ -19,7 +19,7 @@ def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progre
     """Plan ``upsample``: output times, model, pieces."""
     check_raised(source.info.fps, options.fps)
     # Without denoising the noise only widens the intervals of the self-test.
-    found = scan(source, options.span, progress, brief=options.denoise != "on")
+    found = scan(source, options.span, progress, brief=options.denoise != "on", rough=options.dry_run)
     if surely_apart(source, found):
         raise InputError(
             "upsample needs whole pictures to put new ones between, found interlaced or telecined video; run videorestore "
