@@ -141,6 +141,30 @@ def test_a_small_thing_that_moves_outvotes_what_trembles(way: int) -> None:
     assert (found.kind, found.order) == (WAYS[way].kind, WAYS[way].order)
 
 
+def rushing(count: int, step: float) -> np.ndarray:
+    """A smooth thing ``(count, h, w)`` that passes a resting camera ever faster, many lines a picture."""
+    pictures = []
+    for k in range(count):
+        picture, y = np.full((192, 256), 60, np.float32), int(-120 + step * k + 0.12 * k * k)
+        for x, above, right, below, level in (
+            (80, 0, 170, 110, 220),
+            (92, 20, 158, 36, 40),
+            (92, 76, 158, 88, 90),
+        ):
+            cv2.rectangle(picture, (x, y + above), (right, y + below), level, -1)
+        pictures.append(cv2.GaussianBlur(picture, (0, 0), 2.0))
+    return np.stack(pictures)
+
+
+@pytest.mark.parametrize("way", [0, 1, 2, 3])
+def test_what_rushes_by_a_resting_camera_is_told(way: int) -> None:
+    # Where all else rests, a large change is no noise: fields far apart are not the same picture woven one field late.
+    found = judge_shot(directions(stored(rushing(30, 12.0), way, 12)))
+    assert (found.kind, found.order) == (WAYS[way].kind, WAYS[way].order)
+    slower = judge_shot(directions(stored(rushing(30, 6.0), way, 12)))
+    assert slower.kind in (WAYS[way].kind, "unknown")
+
+
 def test_progressive_stripes_and_twos_are_not_interlaced() -> None:
     pictures = scene(24)
     pictures[:, 20:60:2, 20:100] = 255.0  # lines of one pixel over what moves

@@ -143,6 +143,19 @@ def test_a_resting_line_at_the_border_is_woven() -> None:
     assert np.abs(mean[0] - 16.0).max() < 4.0
 
 
+def test_what_moves_out_of_the_picture_leaves_no_garbage() -> None:
+    # Flows that lead far beyond the border were followed by extrapolation: black, white and coloured specks along it.
+    rng = np.random.default_rng(3)
+    pictures = 48 + rng.integers(0, 3, 5)[:, None, None] + np.zeros((5, 64, 48), np.float32)
+    fields = [Field(planes=(picture,), parity=n % 2) for n, picture in enumerate(pictures)]
+    for way in (-1.0, 1.0):
+        flows = {j: np.zeros((64, 48, 2), np.float32) for j in (-2, -1, 1, 2)}
+        for flow in flows.values():
+            flow[..., 1] = way * rng.uniform(0, 40, (64, 48))
+        mean, _ = complete_plane(fields, 2, 0, flows)
+        assert np.abs(mean - 49).max() < 4
+
+
 def panned(speed: float, count: int = 7) -> list[np.ndarray]:
     """Fine texture ``(64, 96)`` that sinks by ``speed`` lines and moves aside by as much a picture."""
     rng = np.random.default_rng(5)

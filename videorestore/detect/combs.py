@@ -38,9 +38,12 @@ it does not do to strong ones. Below the first all is rounding."""
 LOOK = 7
 """Numbers that are noted of a class: see `direction`."""
 
-SEEN = LOOK * len(STRENGTHS) + 1
-"""Numbers that are noted of a frame and the next; the last is 1 where the pixels are the same either way, as pictures and as
-fields."""
+SEEN = LOOK * len(STRENGTHS) + 2
+"""Numbers that are noted of a frame and the next: the looks at all classes, how much quiet blocks change, and 1 where the pixels
+are the same either way, as pictures and as fields."""
+
+QUIET = 0.25
+"""Share of the blocks that count as quiet: what they change by is noise, or motion of all that is in the picture."""
 
 NOTHING = np.zeros(SEEN)
 """What is noted where nothing can be seen: no blocks in any class."""
@@ -140,8 +143,9 @@ def direction(first: Floats, second: Floats) -> Doubles:
     -------
     ndarray, shape (SEEN,)
         For every class of `STRENGTHS`: number of blocks, mean change, and by that change how both fields change together, how
-        later the bottom one is, how the comb grows, how much more the top one changes; the variance of these four. Last whether
-        lines are shown twice or scroll by two. `NOTHING` where the frames are too small.
+        later the bottom one is, how the comb grows, how much more the top one changes; the variance of these four. Then what
+        `QUIET` blocks change by at most, and whether lines are shown twice or scroll by two. `NOTHING` where the frames are too
+        small.
     """
     height, width = first.shape
     if height < 2 * LINES or width < ACROSS or first.shape != second.shape:
@@ -151,7 +155,9 @@ def direction(first: Floats, second: Floats) -> Doubles:
     moments = np.zeros((height // LINES, count, 5), np.float32)
     field_moments(first, second, lefts, moments)
     either = _in_pairs(first) or _scrolls(first, second)
-    return np.append(summary(moments.reshape(-1, 5).astype(np.float64)), float(either))
+    of_blocks = moments.reshape(-1, 5).astype(np.float64)
+    quiet = float(np.quantile(0.5 * (of_blocks[:, 0] + of_blocks[:, 1]), QUIET))
+    return np.append(summary(of_blocks), (quiet, float(either)))
 
 
 def summary(moments: Doubles) -> Doubles:

@@ -31,7 +31,14 @@ AGAIN = 2.0
 """Neighbouring frames that show the same."""
 
 SHARES = np.linspace(0.0, 1.0, 11)
-"""Shares of the change of a class that may be motion; the rest is noise. None is likelier than another."""
+"""Shares of the change of a class that may be motion, of what is not surely so; the rest is noise. None is likelier than another."""
+
+SHOWN = (0.4, 0.6, 0.8, 1.0)
+"""Shares of what moves that both fields may show alike; the rest is detail finer than the lines of a field. None is likelier."""
+
+LOUD, CODEC = 2.0, 40.0
+"""Change of a class beyond which it is surely motion: times that of quiet blocks, as noise may be so much stronger in other places,
+and levels squared that a codec adds where things move."""
 
 GROWTH = ((2.0, 1.5), (1.6, 1.0), (1.3, 0.5), (1.0, 1.0), (0.8, 0.2))
 """Powers of the time between two fields that their difference may grow with, where little changes and where much does: what moves
@@ -101,58 +108,72 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Motion:
-    """What is not known of a shot besides the way: how differences grow with time (see `GROWTH`), what a codec took (`CODED`)."""
+    """What is not known of a shot besides the way: how differences grow with time (see `GROWTH`), what a codec took (`CODED`), how
+    much of what moves both fields show (`SHOWN`)."""
 
     growth: tuple[float, float]
     coded: float
+    shown: float
 
 
-MOTIONS = tuple(Motion(growth=growth, coded=float(coded)) for coded, growth in product(CODED, GROWTH))
-
-
-def predicted(weaves: Times, changes: Times, change: Doubles, motion: Motion) -> tuple[Doubles, Doubles]:
+def predicted(
+    weaves: Times, changes: Times, change: Doubles, growth: tuple[float, float]
+) -> tuple[Doubles, Doubles]:
     """What `direction` would show without noise ``(n, ..., 4)`` of looks whose blocks ``change`` so much, and how much of a change
     that is ``(n, ...)``; not yet divided by it.
 
     ``weaves`` (..., 4) and ``changes`` (..., 2) are the times between fields, see `Way.distances`.
     """
-    low, high = motion.growth
+    low, high = growth
     place = np.clip(np.log(change / STRENGTHS[0]) / np.log(STRENGTHS[-1] / STRENGTHS[0]), 0.0, 1.0)
-    growth = (low + (high - low) * place).reshape(-1, *(1,) * weaves.ndim)
-    own, forth, across, later = np.moveaxis(np.abs(weaves) ** growth, -1, 0)
-    top, bottom = np.moveaxis(np.abs(changes) ** growth, -1, 0)
+    power = (low + (high - low) * place).reshape(-1, *(1,) * weaves.ndim)
+    own, forth, across, later = np.moveaxis(np.abs(weaves) ** power, -1, 0)
+    top, bottom = np.moveaxis(np.abs(changes) ** power, -1, 0)
     parts = (forth + across - own - later, across - forth, later - own, top - bottom)
     return 0.5 * np.stack(parts, axis=-1), 0.5 * (top + bottom)
 
 
-def log_density(looks: Doubles, parts: Doubles, motion: Motion) -> Doubles:
-    """Log density ``(n,)`` of looks ``(n, LOOK)`` where ``parts`` (n, 4) are predicted for a change of 1 without noise."""
-    seen, taken = looks[:, 2:6], (motion.coded / (motion.coded + looks[:, 1]))[:, None]
+def log_density(looks: Doubles, parts: Doubles, coded: Doubles, shown: Doubles, noise: float) -> Doubles:
+    """Log density ``(m, n)`` of looks ``(n, LOOK)`` where ``parts`` (n, 4) are predicted for a change of 1 without noise, for
+    several `CODED` and `SHOWN` ``(m,)``; the noise is ``noise`` at most."""
+    seen, change = looks[:, 2:6], looks[:, 1]
     variance = np.repeat((looks[:, 6] + MISFIT**2 * np.square(seen[:, :2]).sum(axis=1))[:, None], 4, axis=1)
     variance[:, 0] += UNEVEN**2
     # Where a comb was taken away both fields change as one, be it noise or motion.
+    taken = (coded[:, None] / (coded[:, None] + change))[..., None]
     rest = seen - taken * np.array([1.0, 0.0, 0.0, 0.0])
-    left = rest[:, None] - SHARES[:, None] * ((1.0 - taken) * parts)[:, None]
-    logs = -0.5 * (np.square(left) / variance[:, None]).sum(axis=2)
+    shares = shown[:, None, None] * (1.0 - np.minimum(noise / change, 1.0)[:, None] * (1.0 - SHARES))
+    left = rest[:, :, None] - shares[..., None] * ((1.0 - taken) * parts)[:, :, None]
+    logs = -0.5 * (np.square(left) / variance[:, None]).sum(axis=3)
     fits = (
-        np.logaddexp.reduce(logs, axis=1)
+        np.logaddexp.reduce(logs, axis=2)
         - np.log(len(SHARES))
         - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
     )
     return np.asarray(np.logaddexp(np.log(1.0 - STRAY) + fits, np.log(STRAY / ROOM)))
 
 
+def _of_classes(seen: Doubles) -> Doubles:
+    """Looks ``(n, m, LOOK)`` at the classes of blocks in the frames of a shot ``(n, SEEN)``."""
+    return seen[:, : LOOK * len(STRENGTHS)].reshape(len(seen), len(STRENGTHS), LOOK)
+
+
 def _looks(seen: Doubles) -> tuple[Doubles, Numbers]:
     """All looks ``(m, LOOK)`` at blocks of a class in the frames of a shot ``(n, SEEN)``, and of which frame each is."""
-    every = seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK)
+    every = _of_classes(seen)
     frames, classes = np.nonzero(every[:, :, 0] > 0)
     return every[frames, classes], frames
+
+
+def most_noise(seen: Doubles) -> float:
+    """Change of a block that may be noise, at most, in a shot ``(n, SEEN)``."""
+    return LOUD * float(np.median(seen[:, -2])) + CODEC if len(seen) else CODEC
 
 
 def whole_shot(seen: Doubles) -> Doubles:
     """Looks ``(k, LOOK)`` at each class of blocks over all frames of a shot ``(n, SEEN)``."""
     found = []
-    for looks in np.swapaxes(seen[:, :-1].reshape(len(seen), len(STRENGTHS), LOOK), 0, 1):
+    for looks in np.swapaxes(_of_classes(seen), 0, 1):
         looks = looks[looks[:, 0] > 0]
         if not len(looks):
             continue
@@ -165,25 +186,30 @@ def whole_shot(seen: Doubles) -> Doubles:
     return np.array(found).reshape(-1, LOOK)
 
 
-def evidence(shot: Doubles, way: Way) -> tuple[float, Motion]:
-    """Log evidence of a way for a `whole_shot` ``(k, LOOK)``, whatever its phase, and the motion that fits best."""
+def evidence(shot: Doubles, way: Way, noise: float) -> tuple[float, Motion]:
+    """Log evidence of a way for a `whole_shot` ``(k, LOOK)``, whatever its phase, and the motion that fits best; see `most_noise`."""
     weaves, changes = way.distances()
-    logs = []
-    for motion in MOTIONS:
-        parts, change = predicted(weaves, changes, shot[:, 1], motion)
+    coded, shown = (np.array(column) for column in zip(*product(CODED, SHOWN)))
+    found = []
+    for growth in GROWTH:
+        parts, change = predicted(weaves, changes, shot[:, 1], growth)
         usual = parts.sum(axis=1) / change.sum(axis=1)[:, None]
-        logs.append(float(log_density(shot, usual, motion).sum()) - np.log(motion.coded))
-    norm = np.logaddexp.reduce([-np.log(motion.coded) for motion in MOTIONS])
-    return float(np.logaddexp.reduce(logs) - norm), MOTIONS[int(np.argmax(logs))]
+        found.append(log_density(shot, usual, coded, shown, noise).sum(axis=1) - np.log(coded))
+    logs = np.array(found)
+    best, of_coded = np.unravel_index(int(np.argmax(logs)), logs.shape)
+    motion = Motion(growth=GROWTH[best], coded=float(coded[of_coded]), shown=float(shown[of_coded]))
+    return float(np.logaddexp.reduce(logs.ravel()) - np.log(len(GROWTH) * (1.0 / coded).sum())), motion
 
 
 def _of_frames(seen: Doubles, weaves: Times, changes: Times, motion: Motion) -> Doubles:
     """Log density ``(n, m)`` of the frames of a shot ``(n, SEEN)`` for each of some times between fields ``(m, 4)``, ``(m, 2)``."""
     looks, frames = _looks(seen)
+    noise = most_noise(seen)
     logs = np.zeros((len(seen), len(weaves)))
     for k in range(len(weaves)):
-        parts, change = predicted(weaves[k], changes[k], looks[:, 1], motion)
-        density = log_density(looks, parts / np.maximum(change, 1e-9)[:, None], motion)
+        parts, change = predicted(weaves[k], changes[k], looks[:, 1], motion.growth)
+        parts = parts / np.maximum(change, 1e-9)[:, None]
+        (density,) = log_density(looks, parts, np.array([motion.coded]), np.array([motion.shown]), noise)
         logs[:, k] = np.bincount(frames, density, minlength=len(seen))
     return logs
 
@@ -226,7 +252,7 @@ def judge_shot(seen: Doubles) -> Verdict:
     if len(shown) and shown.mean() > EITHER:
         seen = np.zeros_like(seen)
     shot = whole_shot(seen)
-    found = [evidence(shot, way) for way in WAYS]
+    found = [evidence(shot, way, most_noise(seen)) for way in WAYS]
     likelihood = np.array([log + in_rhythm(seen, way, motion) for way, (log, motion) in zip(WAYS, found)])
     # What is usual does not make sure: a kind must be so even if all were as usual as the rarest.
     priors = np.array([way.prior for way in WAYS])
@@ -279,7 +305,7 @@ def rhythm(seen: Doubles, way: Way) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Likeliest phases of the frames of a shot, one more than of ``seen``, and before which of them it was cut: Viterbi's path."""
     if way.period == 1:
         return (0,) * (len(seen) + 1), ()
-    steps, edits = _steps(seen, way, evidence(whole_shot(seen), way)[1])
+    steps, edits = _steps(seen, way, evidence(whole_shot(seen), way, most_noise(seen))[1])
     state = np.zeros(way.period)
     back = []
     for step in steps:

@@ -47,7 +47,8 @@ def sample(
     count, width = lines.shape
     for y in range(start, stop):
         for x in range(width):
-            row = np.float32(y) + flow[y, x, 1]
+            # Beyond the border the last line is read, as the last column is: there is none to be extrapolated from.
+            row = min(max(np.float32(y) + flow[y, x, 1], np.float32(0.0)), np.float32(flow.shape[0] - 1))
             base = int(np.floor((row - np.float32(parity)) * np.float32(0.5) + np.float32(0.5)))
             base = min(max(base, 0), count - 1)
             offsets[y, x] = np.float32(2 * base + parity) - row
