@@ -303,6 +303,16 @@ def test_a_part_without_content_for_a_moment_is_garbage(share):
     assert survey(iter(frames)).corrupt_suspects == (9,)
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_window_that_opens_on_a_screen_and_closes_again_is_no_garbage(filled):
+    frames = np.repeat(glide(1), 20, axis=0)
+    height, width = frames.shape[1:]
+    window = np.s_[height // 5 : -height // 5, width // 5 : -width // 5]
+    for k in (14, 15, 16):
+        frames[k][window] = 255 - frames[k][window] if filled else 235
+    assert survey(iter(frames)).worthless == ()
+
+
 def test_a_part_that_stays_empty_is_no_garbage():
     frames = glide(20, speed=4.0)
     frames[9:, frames.shape[1] // 2 :] = 128
