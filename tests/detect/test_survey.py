@@ -1,3 +1,4 @@
+import warnings
 from fractions import Fraction
 from itertools import accumulate
 
@@ -124,6 +125,25 @@ def test_a_frame_that_does_not_belong_is_garbage_while_the_camera_moves(kind):
     found = survey(frames)
     assert found.worthless == found.corrupt_suspects == (12, 20)
     assert found.cuts == ()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_every_25th_frame_repeated_is_another_rate_unless_it_hides_frames(lost):
+    picked = np.arange(110) - np.arange(110) // 25
+    if lost:
+        picked = np.arange(110)
+        picked[25::25] -= 1
+    found = survey(glide(110)[picked])
+    assert found.duplicates == (25, 50, 75, 100)
+    assert found.frozen == (found.duplicates if lost else ())
+
+
+def test_a_repeat_at_the_end_with_nothing_behind_it_is_judged_without_a_warning():
+    frames = glide(12)
+    frames[-1] = frames[-2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert survey(frames).duplicates == (11,)
 
 
 @pytest.mark.parametrize("every", [2, 3, 5])

@@ -55,7 +55,8 @@ def read(option: str, path: str) -> Decisions:
             raise TypeError("no object")
         frames = frozenset(index(k) for key in _FRAMES for k in stored.get(key, []))
         damage = tuple(
-            (index(e["frame"]), str(e.get("kind", "damage")), _box(e["box"])) for e in stored.get("damage", [])
+            (index(e["frame"]), str(e.get("kind", "damage")), _box(e["box"]))
+            for e in stored.get("damage", [])
         )
         dropped = tuple(
             Place(after=index(e["after"]), count=index(e["count"])) for e in stored.get("dropped", [])
@@ -66,7 +67,9 @@ def read(option: str, path: str) -> Decisions:
         ) from error
     for place in dropped:
         if not place.count or place.count < 1:
-            raise InputError(f"{option} must have counts from 1 on in dropped, got {place.count}; check the list.")
+            raise InputError(
+                f"{option} must have counts from 1 on in dropped, got {place.count}; check the list."
+            )
     return Decisions(frames=frames, damage=damage, dropped=dropped)
 
 
