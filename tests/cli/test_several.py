@@ -109,6 +109,7 @@ def test_a_settings_file_is_written_from_what_is_given(command: Call, work: Work
         ("[restore]\nmissing = 1", "restore has no option missing"),
         ("[polish]\nx = 1", "a section must be a verb"),
         ("quality = ", "must name a TOML file"),
+        ("quality = " + "[" * 5000 + "]" * 5000, "must name a TOML file"),
         (None, "can be read"),
     ],
 )

@@ -1,3 +1,4 @@
+import warnings
 from fractions import Fraction
 from itertools import accumulate
 
@@ -124,6 +125,25 @@ def test_a_frame_that_does_not_belong_is_garbage_while_the_camera_moves(kind):
     found = survey(frames)
     assert found.worthless == found.corrupt_suspects == (12, 20)
     assert found.cuts == ()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_every_25th_frame_repeated_is_another_rate_unless_it_hides_frames(lost):
+    picked = np.arange(110) - np.arange(110) // 25
+    if lost:
+        picked = np.arange(110)
+        picked[25::25] -= 1
+    found = survey(glide(110)[picked])
+    assert found.duplicates == (25, 50, 75, 100)
+    assert found.frozen == (found.duplicates if lost else ())
+
+
+def test_a_repeat_at_the_end_with_nothing_behind_it_is_judged_without_a_warning():
+    frames = glide(12)
+    frames[-1] = frames[-2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert survey(frames).duplicates == (11,)
 
 
 @pytest.mark.parametrize("every", [2, 3, 5])
@@ -301,6 +321,16 @@ def test_a_part_without_content_for_a_moment_is_garbage(share):
     frames = glide(20, speed=5.0)
     frames[9, round(share * frames.shape[1]) :] = 128
     assert survey(iter(frames)).corrupt_suspects == (9,)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_window_that_opens_on_a_screen_and_closes_again_is_no_garbage(filled):
+    frames = np.repeat(glide(1), 20, axis=0)
+    height, width = frames.shape[1:]
+    window = np.s_[height // 5 : -height // 5, width // 5 : -width // 5]
+    for k in (14, 15, 16):
+        frames[k][window] = 255 - frames[k][window] if filled else 235
+    assert survey(iter(frames)).worthless == ()
 
 
 def test_a_part_that_stays_empty_is_no_garbage():

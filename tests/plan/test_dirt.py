@@ -5,11 +5,11 @@ import pytest
 
 import videorestore as vr
 from tests.verbs.test_verbs import drifting
-from videorestore.detect.damage import find_damage, weigh_spots
+from videorestore.detect.damage import Damage, find_damage, weigh_spots
 from videorestore.detect.drawn import drawn
 from videorestore.detect.verdict import SURE, film_odds, motion_ranks, place_odds
 from videorestore.media import open_source
-from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, dirt
+from videorestore.plan.dirt import SURELY_DIRTY, SearchedMasks, _in_numbers, dirt
 from videorestore.plan.scan import scan
 
 
@@ -156,6 +156,25 @@ def test_bars_before_a_moving_picture_stay_on_a_clean_film():
     frames[:, :, 20::30] = frames[:, :, 21::30] = 25
     assert any(place.kind == "line" for place in find_damage(frames)[1])
     assert not any(p.kind == "line" for p in SearchedMasks(noise_sd=0.0, rate=0.0).search(frames)[1])
+
+
+def test_poles_that_fly_past_a_train_are_things():
+    frames = drifting(n=15, height=112, width=240, step=1.0, channels=1).astype(np.float32)
+    for k in range(15):
+        for pole in range(3):
+            x = (230 + 380 * pole - 75 * k) % 1140
+            frames[k, :, max(0, x - 8) : x + 2] = 20
+    spots, _ = weigh_spots(frames, noise_sd=1.0)
+    assert len(spots) > 5 and film_odds(spots)[0] < -3
+
+
+@pytest.mark.parametrize(("lean", "mended"), [(0, True), (12, False)])
+def test_a_streak_alone_on_a_clean_film_is_a_scratch_only_if_it_runs_along_the_film(lean, mended):
+    masks = np.zeros((3, 96, 128), np.bool_)
+    box = (40, 0, 3 + lean, 96)
+    masks[1, :, 40 : 43 + lean] = True
+    left, places = _in_numbers(masks, [Damage(frame=1, kind="scratch", box=box, odds=5.0)])
+    assert bool(places) == left.any() == mended
 
 
 def test_things_at_the_ends_of_a_sample_are_not_taken_for_seen_once():

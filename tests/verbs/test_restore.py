@@ -1,6 +1,7 @@
 """What ``restore`` does at the edges: ends of shots, shots too short for a fit, flicker, and how truly it says so."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,11 +178,28 @@ def test_least_probability_is_what_the_search_asks_for():
         ({"damage": [{"frame": 1, "box": [60, 0, 9, 9]}]}, "inside 64 x 48"),
         ({"damage": [{"frame": 1}]}, "as inspect --json"),
         ({"black": ["x"]}, "as inspect --json"),
+        ({"black": "012"}, "as inspect --json"),
+        ({"black": [float("inf")]}, "as inspect --json"),
+        ({"damage": [{"frame": 1, "box": [float("inf"), 0, 9, 9]}]}, "as inspect --json"),
+        ({"dropped": [{"after": 2, "count": -3}]}, "from 1 on"),
+        ({"deep": "DEEP"}, "as inspect --json"),
     ],
 )
 def test_a_wrong_list_of_findings(spoilt, tmp_path, findings, words):
+    path = _decided(tmp_path, **findings)
+    # A hundred thousand brackets, which json would not write.
+    Path(path).write_text(Path(path).read_text().replace('"DEEP"', "[" * 100_000 + "]" * 100_000))
     with pytest.raises(vr.InputError, match=words):
-        vr.restore(spoilt, accept=_decided(tmp_path, **findings), model="motion")
+        vr.restore(spoilt, accept=path, model="motion")
+
+
+def test_a_list_that_is_none_is_refused_before_the_clip_is_looked_at(spoilt, tmp_path, monkeypatch):
+    from videorestore.verbs import restore
+
+    (tmp_path / "list.json").write_text("[]")
+    monkeypatch.setattr(restore, "scan", lambda *_: pytest.fail("it was looked at"))
+    with pytest.raises(vr.InputError, match="no object"):
+        vr.restore(spoilt, reject=str(tmp_path / "list.json"))
 
 
 @pytest.mark.parametrize(

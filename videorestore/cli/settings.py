@@ -31,7 +31,7 @@ def load(name: str, path: str, verb: str) -> dict[str, Any]:
         raise UsageError(
             f"--config must name a file that can be read, got {name} ({error.strerror}); check it."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             f'--config must name a TOML file, got {name} ({error}); write lines like quality = "best".'
         ) from error

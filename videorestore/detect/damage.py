@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
@@ -38,6 +39,7 @@ _LARGE = 60  # pixels from which a spot may be a thing that moves
 _SPECK = 5  # pixels; where damage is rare, a smaller spot may be anything
 _FAR = 0.11  # of the longer side: how far things fly between two frames
 _REPEATED = 2.0  # pixels by which the middle of a spot may differ in a frame that is shown twice
+_UNEVEN = 0.25  # of the size of a thing: how far its steps from frame to frame may differ
 _RARE = 0.15  # share of the frames that are struck where damage is rare; two may always be
 
 
@@ -190,6 +192,7 @@ def _seen(
             if j != k
         }
         again = len(spot.rows) < _SPECK or _seen_again(spot, [o for j in alike for o in alike[j]], 1.5, 4.0)
+        again = again or _on_course(spot, *(spots.get(k + j, []) for j in (-2, -1, 1, 2)))
         support = recurrence_odds(again) + place_odds(ranks, spot.place.box)
         beside = [o for j in alike if abs(j - k) == 1 for o in alike[j]]
         return replace(spot, again=again, support=support, alike=tuple(beside))
@@ -291,16 +294,37 @@ def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> 
         off = max(abs(x + width / 2 - left - wide / 2), abs(y + height / 2 - top - high / 2))
         if off <= _REPEATED and max(abs(width - wide), abs(height - high)) <= 2 * _REPEATED:
             continue  # the frame is repeated, and coded anew
-        # A scratch is not the like of a blotch.
-        alike = all(
-            a < 2.5 * b + 2 and b < 2.5 * a + 2
-            for a, b in ((width, wide), (height, high), (area, other.area))
-        )
+        alike = _alike((width, height, area), (wide, high, other.area))
         beside = abs(x + width / 2 - left - wide / 2) < reach * max(width, wide) + slack
         level = abs(y + height / 2 - top - high / 2) < reach * max(height, high) + slack
         if alike and beside and level:
             return True
     return False
+
+
+def _on_course(spot: _Spot, *around: list[_Spot]) -> bool:
+    """Is it seen three times at even steps, however far: in the two frames before, in the two after, or in one of either?"""
+    own = (*spot.place.box[2:], len(spot.rows))
+    before, last, after, beyond = (
+        [_middle(s) for s in frame if _alike(own, (*s.place.box[2:], len(s.rows)))] for frame in around
+    )
+    here, slack = _middle(spot), _REPEATED + _UNEVEN * min(spot.place.box[2:])
+    for first, second, times in ((last, before, 2), (after, beyond, 2), (last, after, -1)):
+        for one in first:
+            there = here + times * (one - here)
+            if any(np.abs(other - there).max() <= slack for other in second):
+                return True
+    return False
+
+
+def _middle(spot: _Spot) -> NDArray[np.float64]:
+    x, y, width, height = spot.place.box
+    return np.array([x + width / 2, y + height / 2])
+
+
+def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Of about the same width, height and area: a scratch is not the like of a blotch."""
+    return all(a < 2.5 * b + 2 and b < 2.5 * a + 2 for a, b in zip(one, other))
 
 
 def _parts(mask: Mask) -> Iterator[tuple[Places, Places]]:

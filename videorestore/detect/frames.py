@@ -175,9 +175,10 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
             bridge = together[after, length]
             inner = min(min(apart[j, j - first], apart[after, after - j - 1]) for j in range(first, after))
             usual = max(float(measures.contrast[sides].min()), 8.0)
-            # Whole runs may be an insert that was meant.
+            # Whole runs may be an insert that was meant: what is held is, as a window that opens and closes.
             times = _UNLIKE if length == 1 else 2 * _UNLIKE
-            unlike = inner > times * bridge + 4 and inner > _STRANGE * usual
+            held = length > 1 and inner > times * together[first + 1 : after, 0].max() + 4
+            unlike = not held and inner > times * bridge + 4 and inner > _STRANGE * usual
             # Where every step goes so far, as in drawn dances of few frames, coming back is no sign either.
             unlike = unlike and inner > _UNLIKE * _usual_step(apart[:, 0], first, after)
             pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
@@ -221,7 +222,8 @@ def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
     """
     here, beside = measures.detail[run].max(axis=0), measures.detail[sides].min(axis=0)
     part = (here < _EMPTY) & (beside > 3 * _EMPTY)
-    if float(part.mean()) < _PART:
+    # What is lost of a picture runs on to its side, where a window on a screen has its own.
+    if float(part.mean()) < _PART or not part[:, [0, -1]].any():
         return False
     colour = measures.blocks[run][:, part]
     # Light that is too bright for the camera leaves one colour, too.

@@ -86,15 +86,27 @@ def cadence_of(repeats: NDArray[np.bool_]) -> int | None:
 
 
 def _rhythm(measures: Measures, repeats: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Repeats that come often, and behind which the picture goes on by a usual step: drawn so, or brought to another rate."""
+    """Repeats that come often or at even distances, and behind which the picture goes on by a usual step.
+
+    They were drawn so, or brought to another rate: 24 frames a second made 25 repeat every 25th.
+    """
     behind = np.append(False, repeats[:-1]) & ~repeats
     rhythm = np.zeros(len(repeats), np.bool_)
-    for first, last in runs(repeats):
+    found = list(runs(repeats))
+
+    def goes_on(first: int, last: int) -> bool:
         near = slice(max(1, first - _AROUND), last + 1 + _AROUND)
         steps, after = measures.step[near], behind[near]
         fresh = steps[~after & ~repeats[near]]
-        even = not len(fresh) or np.median(steps[after]) < _HIDDEN * np.median(fresh)
-        rhythm[first : last + 1] = after.sum() >= _OFTEN and even
+        enough = after.sum() >= _OFTEN
+        return bool(enough and (not len(fresh) or np.median(steps[after]) < _HIDDEN * np.median(fresh)))
+
+    for first, last in found:
+        rhythm[first : last + 1] = goes_on(first, last)
+    for some in (found[k : k + _OFTEN] for k in range(len(found) - _OFTEN + 1)):
+        (first, _), (_, last) = some[0], some[-1]
+        if np.ptp(np.diff([start for start, _ in some])) <= 1 and goes_on(first, last):
+            rhythm[first : last + 1] = True
     return rhythm
 
 

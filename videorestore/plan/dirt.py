@@ -42,6 +42,9 @@ NUMBER = 3
 LONG = 0.1
 """Share of the height or width from which on a scratch or dropout counts by itself: they run along film and lines."""
 
+ALONG = 16
+"""Times its width that such a scratch is high: what leans more, or is wider, may be a wiper, a rope, a pole."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedMasks(MaskSource):
@@ -124,7 +127,8 @@ def _in_numbers(masks: Mask, damage: list[Damage]) -> tuple[Mask, list[Damage]]:
     def small(place: Damage) -> bool:
         _, _, width, height = place.box
         short = width < LONG * masks.shape[2] and height < LONG * masks.shape[1]
-        return bool(short or place.kind in ("dust", "blotch"))
+        leaning = place.kind == "scratch" and height < ALONG * width
+        return bool(short or leaning or place.kind in ("dust", "blotch"))
 
     spots = Counter(place.frame for place in damage if small(place))
     kept = []

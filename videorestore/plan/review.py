@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -45,24 +46,37 @@ class Decisions:
         return frozenset(number for number, _, _ in self.damage)
 
 
-def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> Decisions:
-    """Read a list of findings for a clip; ``option`` is how it was given."""
+def read(option: str, path: str) -> Decisions:
+    """Read a list of findings; ``option`` is how it was given."""
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
         if not isinstance(stored, dict):
             raise TypeError("no object")
-        frames = frozenset(int(k) for key in _FRAMES for k in stored.get(key, []))
+        frames = frozenset(index(k) for key in _FRAMES for k in stored.get(key, []))
         damage = tuple(
-            (int(e["frame"]), str(e.get("kind", "damage")), _box(e["box"])) for e in stored.get("damage", [])
+            (index(e["frame"]), str(e.get("kind", "damage")), _box(e["box"]))
+            for e in stored.get("damage", [])
         )
         dropped = tuple(
-            Place(after=int(e["after"]), count=int(e["count"])) for e in stored.get("dropped", [])
+            Place(after=index(e["after"]), count=index(e["count"])) for e in stored.get("dropped", [])
         )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"{option} must name a list of findings as inspect --json writes it, got {path} ({error}); edit one of those."
         ) from error
+    for place in dropped:
+        if not place.count or place.count < 1:
+            raise InputError(
+                f"{option} must have counts from 1 on in dropped, got {place.count}; check the list."
+            )
+    return Decisions(frames=frames, damage=damage, dropped=dropped)
+
+
+def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> Decisions:
+    """Read a list of findings for a clip."""
+    listed = read(option, path)
+    frames, damage, dropped = listed.frames, listed.damage, listed.dropped
     for number in (*frames, *(d[0] for d in damage), *(p.after for p in dropped)):
         if not 0 <= number < n_frames:
             raise InputError(
@@ -74,11 +88,11 @@ def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> D
                 f"{option} must name boxes x, y, width, height inside {width} x {height}, got {[x, y, w, h]} in frame "
                 f"{number}; check the list."
             )
-    return Decisions(frames=frames, damage=damage, dropped=dropped)
+    return listed
 
 
 def _box(values: Any) -> Box:
-    x, y, w, h = (int(v) for v in values)
+    x, y, w, h = (index(v) for v in values)
     return x, y, w, h
 
 

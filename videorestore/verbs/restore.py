@@ -37,6 +37,7 @@ from videorestore.plan.named import Place
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.review import AcceptedMasks, Decisions, SparedMasks
 from videorestore.plan.review import load as load_decisions
+from videorestore.plan.review import read as read_list
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.tapes import tape_facts, tape_of
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
@@ -64,6 +65,10 @@ def plan(
 ) -> Restoring | FieldWise | Interlaced | Whole:
     """Plan ``restore`` from what is found; a clean clip has an empty plan."""
     check_raised(source.info.fps, options.fps)
+    # Refused before the clip is looked at, which may take long.
+    for option, path in (("--accept", options.accept), ("--reject", options.reject)):
+        if path:
+            read_list(option, path)
     found = scan(source, options.span, progress, rough=options.dry_run)
     if surely_interlaced(source, found):
         return of_fields(source, found, options, budget, progress)
