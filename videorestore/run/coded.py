@@ -17,7 +17,7 @@ from videorestore.media.segments import encoding_for
 from videorestore.media.source import FrameIndex, Source
 
 STRETCH = 8
-"""Frames in a row that must stay what they are to be copied: a group costs as much as some ten frames within one (x264, crf 16)."""
+"""Frames in a row that must stay what they are to be copied: groups of fewer would cost more bits than they save. Set, not fitted."""
 
 MOST = 0.6
 """Share of the output's frames that must stay what they are for its codec to be another than the usual one."""
