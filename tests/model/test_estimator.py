@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import trustworthiness
@@ -13,7 +14,7 @@ from videorestore.model import ElectroGP
 from videorestore.model.joint.fit import fit_curve
 from videorestore.model.options import Options
 from videorestore.model.posterior import CurvePosterior
-from videorestore.model.sheet.dimension import local_dimension
+from videorestore.model.sheet.dimension import intrinsic_dimension
 
 
 def test_common_checks_of_scikit_learn():
@@ -165,9 +166,32 @@ def _solid(rng, n):
     return y + 0.1 * rng.normal(size=y.shape)
 
 
-@pytest.mark.parametrize(("made", "p"), [(_roll, 2), (_sphere, 2), (_torus, 2), (_helix, 1), (_solid, 3)])
-def test_the_dimension_of_rolled_and_closed_surfaces(made, p):
-    found = [local_dimension(made(np.random.default_rng(seed), 300), 3) for seed in range(10)]
+def _plane(rng, n):
+    u = rng.uniform(size=(n, 2))
+    return u @ rng.normal(size=(2, 100)) + 0.1 * rng.normal(size=(n, 100))
+
+
+def _turning(rng, n, light=False):
+    """Pictures (n, 24 x 32) of a turning texture, under a lamp of changing strength or not."""
+    texture = gaussian_filter(rng.normal(size=(24, 256)), (2, 4), mode=("nearest", "wrap"))
+    at = 256 * rng.uniform(size=n)[:, None] + np.arcsin(np.linspace(-0.95, 0.95, 32)) * 256 / (2 * np.pi)
+    whole, part = np.floor(at).astype(int) % 256, at % 1
+    pictures = np.moveaxis(texture[:, whole] * (1 - part) + texture[:, (whole + 1) % 256] * part, 1, 0)
+    strength = rng.uniform(0.5, 1.5, n) if light else np.ones(n)
+    pictures = (2 + pictures / texture.std()) * strength[:, None, None]
+    return (pictures + 0.1 * rng.normal(size=pictures.shape)).reshape(n, -1)
+
+
+def _lit(rng, n):
+    return _turning(rng, n, light=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "p"),
+    [(_roll, 2), (_sphere, 2), (_torus, 2), (_helix, 1), (_solid, 3), (_plane, 2), (_turning, 1), (_lit, 2)],
+)
+def test_the_dimension_of_surfaces_and_of_pictures(made, p):
+    found = [intrinsic_dimension(made(np.random.default_rng(seed), 300), 3) for seed in range(10)]
     assert found.count(p) >= 9
 
 

@@ -55,8 +55,8 @@ class ElectroGP(Placing):
         The curve is closed.
     n_components : {1, 2, 3, "auto"}
         Dimension of the positions: 1 is a curve. Beyond, positions lie in a square or cube under the multivariate
-        Corp, at their joint mode with shared hyper-parameters. ``auto`` asks the evidence: of neighbourhoods where frames
-        have at most 64 values, else of held-out frames.
+        Corp, at their joint mode with shared hyper-parameters. ``auto`` asks the evidence: how frames lie among their
+        nearest ones, without the noise.
     random_state : int, RandomState or None
         For sampling; the fit itself is deterministic.
     recipe : {"default", "paper"}
@@ -184,7 +184,7 @@ class ElectroGP(Placing):
         if not (p == "auto" or (isinstance(p, (int, np.integer)) and p in (1, 2, 3))):
             raise InputError(f"n_components must be 1, 2, 3 or 'auto', got {p!r}")
         with one_thread():
-            p = choose_dimension(frames, options) if isinstance(p, str) else int(p)
+            p = choose_dimension(frames) if isinstance(p, str) else int(p)
             if p > 1:
                 self._adopt(SheetPosterior(fit_sheet(frames, options, p)))
             elif in_line(frames, options):

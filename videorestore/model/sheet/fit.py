@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import Array, covariance, kernel_named, precision
-from videorestore.model.gram import columns_of
 from videorestore.model.joint.evidence import effective_share, left_out, whitened
 from videorestore.model.joint.optimize import minimise
 from videorestore.model.options import Options
 from videorestore.model.outcome import CurveFit
-from videorestore.model.sheet.dimension import local_dimension
+from videorestore.model.sheet.dimension import intrinsic_dimension
 from videorestore.model.sheet.objective import SheetObjective
-from videorestore.model.sheet.posterior import SheetPosterior
 from videorestore.model.starts import isomap
 
 Block = NDArray[Any]
@@ -25,32 +23,12 @@ Block = NDArray[Any]
 MARGIN = 0.06
 """Room between the first positions and the faces of the cube."""
 MOST_COMPONENTS = 3
-FEW = 64
-"""Values of a frame up to which its neighbourhood is taken for flat to choose the dimension."""
-GAIN = 0.01
-"""Nats per value by which one dimension more must raise the log density of held-out frames."""
-HELD = 4
-"""Every so many frames are held out to choose the dimension."""
 
 
-def choose_dimension(frames: Block, options: Options) -> int:
-    """Dimension of the positions by evidence: of neighbourhoods where values are few, else of held-out frames.
-
-    Pictures of what moves bend too much for a neighbourhood to be flat.
-    """
+def choose_dimension(frames: Block) -> int:
+    """Dimension of the positions by how frames lie among their nearest ones."""
     _check(frames)
-    if frames.shape[1] <= FEW:
-        return local_dimension(frames.astype(np.float64), MOST_COMPONENTS)
-    held = np.arange(frames.shape[0]) % HELD == HELD // 2
-    best, score = 1, -np.inf
-    for p in range(1, MOST_COMPONENTS + 1):
-        part = SheetPosterior(fit_sheet(frames[~held], options, p))
-        placed = part.place(columns_of(frames[~held]), frames[held])
-        mean = float(np.mean([one.log_evidence for one in placed])) / frames.shape[1]
-        if mean < score + GAIN:
-            break
-        best, score = p, mean
-    return best
+    return intrinsic_dimension(frames.astype(np.float64), MOST_COMPONENTS)
 
 
 def fit_sheet(frames: Block, options: Options, p: int) -> CurveFit:
