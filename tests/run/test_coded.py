@@ -1,6 +1,7 @@
 """``kept`` means identical samples in the written file: the file is copied, or the word is another."""
 
 import filecmp
+import subprocess
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import videorestore as vr
 from tests.verbs.test_verbs import drifting
 from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.media import SinkOptions, write
+from videorestore.media.pipe import ffmpeg
 
 
 @pytest.fixture
@@ -36,6 +38,26 @@ def test_where_nothing_is_to_do_the_file_is_copied(film, tmp_path):
     record = vr.restore(film, str(output), **OPTIONS).record
     assert origins(record) == {"kept"} and filecmp.cmp(film, output, shallow=False)
     assert any("copied as it is" in note for note in record["notes"])
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "output"),
+    [
+        (["-c", "copy"], "film.mp4", "out.mkv"),
+        (["-c", "copy"], "film.mp4", "out.mov"),
+        (["-c", "copy"], "film.ts", "out.mp4"),
+        (["-c:v", "libx265", "-x265-params", "log-level=none"], "film.mp4", "out.mkv"),
+        (["-c:v", "mpeg2video", "-pix_fmt", "yuv420p", "-bf", "2"], "film.mpg", "out.mkv"),
+        (["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"], "film.avi", "out.mov"),
+    ],
+)
+def test_where_nothing_is_to_do_the_stream_goes_into_another_container(film, tmp_path, words, name, output):
+    source, written = tmp_path / name, tmp_path / output
+    subprocess.run([ffmpeg(), "-v", "error", "-i", str(film), *words, str(source)], check=True)
+    record = vr.restore(source, str(written), **OPTIONS).record
+    assert origins(record) == {"kept"}
+    assert any("10 of 10 frames were copied" in note for note in record["notes"])
+    assert np.array_equal(vr.read(source).frames, vr.read(written).frames)
 
 
 @pytest.mark.parametrize("more", [{"crf": 20}, {"range": "2:8"}])

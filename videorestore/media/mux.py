@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import os
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
@@ -84,12 +83,14 @@ def mux(
     # Without this, MP4 rounds the time of a late first frame to milliseconds.
     exact = {container.header_clock: str(tick.denominator)} if late else {}
     with contextlib.ExitStack() as stack:
-        template = stack.enter_context(av.open(f"file:{os.path.abspath(segments[0].path)}"))
-        context = template.streams.video[0].codec_context
+        # Pictures of one file are described by that file.
+        first = splice.runs[0].reel if len({run.reel for run in splice.runs}) == 1 else Reel(segments[0].path)
+        template = first.film(stack.enter_context(first.open()))
+        context = template.codec_context
         companions = Companions(others, container, muxed, part, stack)
         try:
             with opened_target(part, container.name, exact) as output:
-                main = _add_film(output, template.streams.video[0], container, info, alpha=alpha)
+                main = _add_film(output, template, container, info, alpha=alpha)
                 main.time_base = tick
                 if splice.header is not None:
                     main.codec_context.extradata = splice.header

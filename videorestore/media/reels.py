@@ -55,8 +55,8 @@ class Reel:
         self.stamps: list[int] = []
         self._keys: list[bool] = []
         try:
-            with self._open() as container:
-                film = self._film(container)
+            with self.open() as container:
+                film = self.film(container)
                 context = film.codec_context
                 self.codec = str(context.codec.canonical_name)
                 self.extradata = bytes(context.extradata or b"")
@@ -77,10 +77,12 @@ class Reel:
     def __len__(self) -> int:
         return len(self.stamps)
 
-    def _open(self) -> Any:
+    def open(self) -> Any:
+        """The file."""
         return probe.open_input(self.path)
 
-    def _film(self, container: Any) -> Any:
+    def film(self, container: Any) -> Any:
+        """The stream in the opened file."""
         return container.streams.video[0] if self.stream is None else container.streams[self.stream]
 
     def _whole(self, data: bytes) -> bool:
@@ -113,8 +115,8 @@ class Reel:
 
     def packets(self) -> Iterator[Any]:
         """All of them in the order of decoding."""
-        with self._open() as container:
-            for packet in container.demux(self._film(container)):
+        with self.open() as container:
+            for packet in container.demux(self.film(container)):
                 if packet.size and packet.pts is not None:
                     yield packet
 
@@ -150,6 +152,8 @@ def spliced(reels: Sequence[Reel], source: Reel, kept: Sequence[int | None]) -> 
     kept : sequence of (int or None)
         For each picture of the output the one of the source that it must be equal to.
     """
+    if tuple(kept) == tuple(range(len(source))):
+        return Splice(runs=(Run(source, 0, len(source)),))
     runs = _runs(reels, source, kept)
     own = {run.reel.extradata for run in runs if run.reel is not source}
     encoder = encoder_for(source.codec)
@@ -159,7 +163,7 @@ def spliced(reels: Sequence[Reel], source: Reel, kept: Sequence[int | None]) -> 
         return Splice(runs=runs, units={header: units(header) for header in {source.extradata, *own}})
     if joining == "numbered" and len(own) == 1:
         return Splice(runs=runs, header=_joined_header(source.extradata, own.pop()))
-    if joining == "plain":
+    if joining == "plain" or not own:
         return Splice(runs=runs)
     raise MediaWriteError(f"{source.codec} must have headers that join, it has not")
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.make.work import Work
-from videorestore.media.containers import container_of
+from videorestore.media.containers import codecs_of, container_of
 from videorestore.media.encode import SinkOptions
 from videorestore.media.encoders import DEFAULT_CRF
 from videorestore.media.groups import Groups, own_coding
@@ -40,18 +40,20 @@ def unchanged(
     facts : dict
         Of the source; see `Source.facts`.
     """
+    container = kind_of(output).container
+    same = container is not None and container_of(os.path.splitext(source)[1].lower()) == container
+    return same and _all_stays(source, sink, work, notes, facts)
+
+
+def _all_stays(
+    source: str, sink: SinkOptions, work: Work, notes: Sequence[Note], facts: dict[str, Any]
+) -> bool:
+    """Whether every frame of the source is one of the result, at its own time, and nobody asked for another coding."""
     asked = sink.codec or sink.crf is not None or sink.pix_fmt or sink.encoder_args
-    suffix = os.path.splitext(source)[1].lower()
     times = work.source_times
-    if asked or times is None or not os.path.isfile(source) or facts.get("rotation"):
+    if asked or times is None or not os.path.isfile(source) or facts.get("rotation") or facts.get("mirrored"):
         return False
-    kind = kind_of(output)
-    if (
-        kind.container is None
-        or container_of(suffix) != kind.container
-        or work.span is not None
-        or work.losses
-    ):
+    if work.span is not None or work.losses:
         return False
     return len(notes) == len(times) and all(
         note["fact"]["origin"] == "kept"
@@ -62,14 +64,27 @@ def unchanged(
 
 
 def copied_groups(
-    source: str, stream: int, index: FrameIndex, sink: SinkOptions, notes: Sequence[Note]
+    source: str,
+    output: str,
+    index: FrameIndex,
+    sink: SinkOptions,
+    work: Work,
+    notes: Sequence[Note],
+    facts: dict[str, Any],
 ) -> Groups | None:
-    """What of the source's pictures may be copied into the output, packet by packet."""
-    if sink.own is None or index.policy != "pts" or index.lost or index.careful or -1 in index.marks:
+    """What of the source's pictures may be copied into the output, packet by packet: groups, or all of them."""
+    if index.policy != "pts" or index.lost or index.careful or -1 in index.marks:
         return None
-    facts = [note["fact"] for note in notes]
-    kept = tuple(fact.get("source") if fact["origin"] == "kept" else None for fact in facts)
-    return Groups(path=source, stream=stream, index=index, kept=kept)
+    container = kind_of(output).container
+    if sink.own is None and not (
+        container is not None
+        and not container.free_clock
+        and facts.get("codec") in codecs_of(container)
+        and _all_stays(source, sink, work, notes, facts)
+    ):
+        return None
+    kept = tuple(n["fact"].get("source") if n["fact"]["origin"] == "kept" else None for n in notes)
+    return Groups(path=source, stream=facts.get("stream", 0), index=index, kept=kept)
 
 
 def sink_like(source: Source, output: str, sink: SinkOptions, work: Work) -> SinkOptions:

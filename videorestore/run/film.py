@@ -233,7 +233,7 @@ def _joined(planned: Planned, count: int) -> Outcome:
     notes = [note for p in work.pieces for note in folder.load_facts(p.index)]
     plain = options.stream is None and options.input_fps is None
     same = plain and unchanged(job.source, job.output, job.sink, work, notes, planned.facts)
-    groups = copied_groups(job.source, planned.facts.get("stream", 0), planned.index, sink, notes)
+    groups = copied_groups(job.source, job.output, planned.index, sink, work, notes, planned.facts)
     frames = work.shape.n_frames
 
     def tell(share: float) -> None:
