@@ -142,6 +142,11 @@ def test_new_frames_between_old_ones_leave_the_other_groups(made, tmp_path):
     assert all(np.array_equal(before[record["frames"][k]["source"]], after[k]) for k in kept)
 
 
+def test_what_is_before_a_new_frame_stays_up_to_it(made, tmp_path):
+    path, output = made("plain.mp4"), tmp_path / "out.mp4"
+    assert called(filled(path, output, insert="2@32"), "kept") == [*range(BLACK), *range(18, 33)]
+
+
 def test_copies_that_do_not_decode_to_the_source_are_not_handed_over(made, tmp_path, monkeypatch):
     def unlike(self, path):
         raise MediaWriteError("copied frames must decode to those of the source, they do not")

@@ -236,7 +236,13 @@ def _store_piece(assignment: Assignment, work: Work, source: Source, number: int
     with pulse.listening(folder.pulse(piece.index)):
         own = assignment.sink.own
         starts = own.starts if own is not None else frozenset[int]()
-        keys = [k for k, number in enumerate(work.sources(piece)) if number in starts]
+        numbers = work.sources(piece)
+        # A new frame behind the last one of a stretch stands where the source goes on.
+        following = [
+            number if number is not None or not k else (numbers[k - 1] or 0) + 1
+            for k, number in enumerate(numbers)
+        ]
+        keys = [k for k, number in enumerate(following) if number in starts]
         write_segment(
             frames,
             path,
