@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 
 import videorestore as vr
+from tests.fields.test_containers import make
 from tests.verbs.test_deinterlace import interlaced, scene
-from videorestore.detect.combs import narrow_directions, narrowed
-from videorestore.detect.fields import Fields, Verdict, judge_shot
-from videorestore.request.verbs import DeinterlaceOptions
-from videorestore.verbs.deinterlace import verdicts
+from videorestore.detect.fields import Fields, Verdict
+from videorestore.make.interlaced import FieldWise
+from videorestore.media import open_source
+from videorestore.plan.interlaced import by_flag
+from videorestore.plan.scan import scan
+from videorestore.request.verbs import DenoiseOptions
+from videorestore.verbs import denoise
 
 
 def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
@@ -55,19 +57,26 @@ def test_planning_makes_no_frame_twice_and_none_in_full(monkeypatch) -> None:
     assert {rounds: sum(n for r, n in asked if r == rounds) for rounds in (1, 2)} == {1: 24, 2: 24}
 
 
-def test_a_file_that_says_so_is_interlaced_where_no_pixel_tells() -> None:
+def test_a_file_that_says_so_is_interlaced_where_no_pixel_tells(tmp_path) -> None:
     rng = np.random.default_rng(5)
     still = np.repeat(scene(1), 8, axis=0)
     noisy = np.clip(still + rng.normal(0, 9, still.shape), 0, 255).astype(np.uint8)
-    shots = Fields(
-        shots=(
-            ((0, 8), judge_shot(narrow_directions([narrowed(f) for f in noisy[..., 0].astype(np.float32)]))),
-        )
-    )
-    found = SimpleNamespace(fields=shots, shots=((0, 8),))
-    assert shots.shots[0][1].kind == "unknown"
-    assert verdicts(found, DeinterlaceOptions(), True)[0][1].kind == "interlaced"
-    assert verdicts(found, DeinterlaceOptions(), False)[0][1].kind == "progressive"
+    path, plain = tmp_path / "still.mkv", tmp_path / "plain.mkv"
+    make(noisy, path, "25", "-vf", "setfield=bff", "-c:v", "ffv1", "-field_order", "bb")
+    make(noisy, plain, "25", "-c:v", "ffv1")
+    for file, kind in ((path, "interlaced"), (plain, "progressive")):
+        with open_source(str(file)) as source:
+            found = by_flag(source, scan(source, brief=True))
+        assert [v.kind for _, v in found.fields.settled()] == [kind]
+    # It stays as it was: flagged, and each of its fields for itself.
+    for verb, words in ((vr.denoise, {}), (vr.restore, {"denoise": "on"}), (vr.reorder, {})):
+        out = str(tmp_path / f"{verb.__name__}.mkv")
+        verb(path, out, codec="ffv1", jobs=1, **words)
+        with open_source(out) as source:
+            assert source.info.extra["field_order"] == "bff" and len(source.index()) == 8
+    with open_source(str(path)) as source:
+        work = denoise.plan(source, DenoiseOptions(), 1 << 30)
+    assert isinstance(work, FieldWise)
 
 
 def test_an_unknown_shot_that_seems_progressive_is_left_in_peace() -> None:

@@ -355,6 +355,10 @@ class Fields:
         """Nothing but progressive frames was found."""
         return self.kinds <= {"progressive"}
 
+    def seems(self, kind: Kind) -> bool:
+        """Whether a shot of which nothing is sure is likely of a kind all the same."""
+        return any(verdict.leans == kind for _, verdict in self.shots)
+
     def settled(self) -> tuple[tuple[tuple[int, int], Verdict], ...]:
         """The shots, those of unknown kind taken for what the whole clip is, unless they seem progressive; for interlaced where
         nothing is known and they seem so: who asks has seen combs."""

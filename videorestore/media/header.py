@@ -52,3 +52,10 @@ def container_facts(container: Any, stream: Any) -> dict[str, Any]:
     if container.duration:
         facts["header_duration_s"] = container.duration / 1_000_000
     return facts
+
+
+def stated_order(stream: Any) -> str:
+    """Which field comes first, by the file, in a stream whose frames are flagged as interlaced: "tff" or "bff"."""
+    # FFmpeg's AVFieldOrder: 2 and 4 begin with the top field, 3 and 5 with the bottom one. DV says nothing, and begins with the bottom.
+    bottom = stream.codec_context.field_order in (3, 5) or stream.codec_context.name == "dvvideo"
+    return "bff" if bottom else "tff"

@@ -16,7 +16,14 @@ from videorestore.errors import MediaReadError
 from videorestore.media import probe
 from videorestore.media.decoder import DamagedStream, Decoder, Log, open_container
 from videorestore.media.first_frames import conversion, facts_of, first_frames, readable_layout
-from videorestore.media.header import BARE, alpha_decoder, container_facts, stated_end, stated_rates
+from videorestore.media.header import (
+    BARE,
+    alpha_decoder,
+    container_facts,
+    stated_end,
+    stated_order,
+    stated_rates,
+)
 from videorestore.media.indexing import Tape
 from videorestore.media.pixels import layout_of, planes_of
 from videorestore.media.source import FrameIndex, Source
@@ -76,6 +83,7 @@ class VideoSource(Source):
             self._rates = ([fps] if fps else []) + stated_rates(container, chosen)
             self._stated_end = stated_end(container, chosen)
             sar = chosen.sample_aspect_ratio
+            order = stated_order(chosen)
             self._decoder = Decoder(path, self.stream, self._tick, alpha_decoder(chosen))
             trusted = container.format.name not in BARE
             counted = not trusted and chosen.start_time is None
@@ -105,6 +113,7 @@ class VideoSource(Source):
             "time_base": self._tick,
             "stream": self.stream,
             "codec": self._container_facts["codec"],
+            **({"field_order": order} if facts["extra"]["interlaced"] and not self._turns else {}),
         }
         self._info = ClipInfo(
             **facts,

@@ -86,8 +86,9 @@ def assemble(
     made, once = steps.denoises or steps.masks is not None, steps.reads_once
     clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
-    if scan.fields.whole.order is not None:
-        info = flagged(info, scan.fields.whole.order)
+    if scan.fields.kinds or info.fps != source.info.fps:
+        # Where no pixel tells, frames stay flagged as they were, unless there are new ones between them.
+        info = flagged(info, scan.fields.whole.order or "progressive")
     return Restoring(
         verb=verb,
         pieces=pieces,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from videorestore.detect.fields import Verdict
+from videorestore.detect.fields import Fields, Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
 from videorestore.make.cost import COPYING
@@ -160,10 +160,24 @@ def surely_interlaced(source: Source, found: Scan) -> bool:
     return (
         not isinstance(source, (FieldView, WholeView))
         and found.fields.kinds == {"interlaced"}
-        and all(v.leans != "progressive" for _, v in found.fields.shots)
+        and not found.fields.seems("progressive")
         and len(orders) == 1
         and found.fields.whole.probability >= SURELY
     )
+
+
+def by_flag(source: Source, found: Scan) -> Scan:
+    """What was found, with the file believed where no pixel tells surely: flagged as interlaced, it is taken for that.
+
+    Its order is that of the file, unless pixels seem to tell another.
+    """
+    order, fields = source.info.extra.get("field_order"), found.fields
+    known = bool(fields.kinds) or fields.seems("progressive") or isinstance(source, FieldView)
+    if known or order not in ("tff", "bff"):
+        return found
+    order = next((v.order for _, v in fields.shots if v.leans == "interlaced"), order)
+    taken = Verdict(kind="interlaced", order=order, probability=SURELY)
+    return replace(found, fields=Fields(shots=tuple((shot, taken) for shot, _ in fields.shots)))
 
 
 def what_is_known(found: Scan) -> list[tuple[Shot, Verdict]]:

@@ -10,15 +10,13 @@ from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
-from videorestore.plan.interlaced import whole_frames
+from videorestore.plan.interlaced import by_flag, whole_frames
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.request.verbs import DeinterlaceOptions
 
 
-def verdicts(found: Scan, options: DeinterlaceOptions, flagged: bool) -> tuple[tuple[Shot, Verdict], ...]:
-    """What each shot is taken for; where no pixel tells, a file that is ``flagged`` is believed to be interlaced."""
-    if options.order == "auto" and flagged and not found.fields.kinds:
-        return tuple((s, Verdict(kind="interlaced", order=v.order or "tff")) for s, v in found.fields.shots)
+def verdicts(found: Scan, options: DeinterlaceOptions) -> tuple[tuple[Shot, Verdict], ...]:
+    """What each shot is taken for."""
     if options.order == "auto":
         return found.fields.settled()
     asked = Verdict(kind="interlaced", order=options.order)
@@ -27,8 +25,8 @@ def verdicts(found: Scan, options: DeinterlaceOptions, flagged: bool) -> tuple[t
 
 def plan(source: Source, options: DeinterlaceOptions, budget: int, progress: Progress = silent) -> Interlaced:
     """Plan ``deinterlace``: what each shot is, what is made of it."""
-    found = scan(source, options.span, progress, brief=True, rough=options.dry_run)
-    judged = verdicts(found, options, bool(source.info.extra.get("interlaced")))
+    found = by_flag(source, scan(source, options.span, progress, brief=True, rough=options.dry_run))
+    judged = verdicts(found, options)
     inner = None
     if frames_with_nan(source, found):
         # Values that are NaN are made first, in the fields of each parity.

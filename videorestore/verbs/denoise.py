@@ -10,7 +10,7 @@ from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
-from videorestore.plan.interlaced import field_wise, surely_interlaced
+from videorestore.plan.interlaced import by_flag, field_wise, surely_interlaced
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.scan import scan
 from videorestore.request.verbs import DenoiseOptions
@@ -20,7 +20,7 @@ def plan(
     source: Source, options: DenoiseOptions, budget: int, progress: Progress = silent
 ) -> Restoring | FieldWise:
     """Plan ``denoise``: noise level, model, pieces."""
-    found = scan(source, options.span, progress, rough=options.dry_run)
+    found = by_flag(source, scan(source, options.span, progress, rough=options.dry_run))
     if surely_interlaced(source, found):
         inner = plan(FieldView(source, 0), options, budget, progress)
         assert isinstance(inner, Restoring)

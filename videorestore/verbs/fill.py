@@ -15,7 +15,7 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.assemble import assemble, renumber
 from videorestore.plan.choose import choose
 from videorestore.plan.gaps import resolve_insertions, time_gaps
-from videorestore.plan.interlaced import field_wise, surely_interlaced
+from videorestore.plan.interlaced import by_flag, field_wise, surely_interlaced
 from videorestore.plan.named import Place, frames_named, places_named
 from videorestore.plan.scan import Scan, index_for, scan
 from videorestore.plan.timeline import Gap, steady_rate, with_insertions
@@ -31,7 +31,8 @@ def plan(
     listed = None if options.missing is None else frames_named(options.missing, index)
     insertions = places_named(options.insert, index)
     check_numbers(listed, insertions, len(index))
-    found = scan(source, options.span, progress, without=frozenset(listed or ()), rough=options.dry_run)
+    without = frozenset(listed or ())
+    found = by_flag(source, scan(source, options.span, progress, without=without, rough=options.dry_run))
     if surely_interlaced(source, found):
         inner = plan(FieldView(source, 0), options, budget, progress)
         assert isinstance(inner, Restoring)

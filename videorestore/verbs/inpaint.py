@@ -15,7 +15,7 @@ from videorestore.media import open_source
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
 from videorestore.plan.choose import choose
-from videorestore.plan.interlaced import field_wise, surely_interlaced
+from videorestore.plan.interlaced import by_flag, field_wise, surely_interlaced
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.tapes import tape_of
 from videorestore.request.verbs import InpaintOptions
@@ -27,7 +27,7 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
         raise InputError("--loose and --mask are two jobs, got both; run inpaint twice, --mask first.")
     if options.loose is None:
         check_mask(source, options.mask)
-    found = scan(source, options.span, progress, rough=options.dry_run)
+    found = by_flag(source, scan(source, options.span, progress, rough=options.dry_run))
     if options.loose is not None:
         from videorestore.plan.loose import plan_loose
 

@@ -25,6 +25,7 @@ from videorestore.plan.findings import dropped
 from videorestore.plan.gaps import JUMPS, resolve_insertions, time_gaps
 from videorestore.plan.interlaced import (
     at_hand,
+    by_flag,
     denoised,
     field_wise,
     surely_apart,
@@ -69,8 +70,12 @@ def plan(
     for option, path in (("--accept", options.accept), ("--reject", options.reject)):
         if path:
             read_list(option, path)
-    found = scan(source, options.span, progress, rough=options.dry_run)
+    seen = scan(source, options.span, progress, rough=options.dry_run)
+    found = by_flag(source, seen)
     if surely_interlaced(source, found):
+        if options.deinterlace == "auto" and not (seen.fields.kinds or seen.fields.seems("interlaced")):
+            # The file alone tells of fields, which show no comb: they stay fields.
+            options = replace(options, deinterlace="off")
         return of_fields(source, found, options, budget, progress)
     if options.deinterlace != "off" and surely_apart(source, found):
         return shot_by_shot(source, found, options, budget, progress)
@@ -281,7 +286,7 @@ def fields_left(source: Source, found: Scan) -> list[str]:
         return [
             f"fields: the clip is {kind}; run videorestore deinterlace first, it is not sure or not one kind throughout"
         ]
-    if any(verdict.leans == "interlaced" for _, verdict in found.fields.shots):
+    if found.fields.seems("interlaced"):
         return [
             "fields: the clip seems interlaced, which is not sure; where it combs, run videorestore deinterlace first"
         ]
