@@ -126,3 +126,16 @@ def test_torn_lines_are_named_and_left_filled_or_cut_off(clean) -> None:
     assert np.array_equal(cut, broken[:, :-4])
     whole = vr.restore(broken, head_switching="crop", **QUICK)
     assert whole.clip.frames.shape[:2] == (32, HEIGHT - 4) and whole.record["height"] == HEIGHT - 4
+
+
+def test_each_field_has_its_own_noise(clean) -> None:
+    """Of two heads one is worn: its fields are noisy, the others clean."""
+    noisy = clean.copy()
+    worn = noisy[:, 1::2]
+    worn[...] = np.clip(worn + np.random.default_rng(6).normal(0, 12, worn.shape), 0, 255)
+    done = vr.restore(noisy, deinterlace="off", quality="fast", mend="off")
+    (told,) = done.record["noise"]
+    assert told["fields"][0] < 3 and 10 < told["fields"][1] < 14
+    calmed = done.clip.frames
+    assert psnr(calmed[:, 1::2], clean[:, 1::2]) > psnr(noisy[:, 1::2], clean[:, 1::2]) + 4
+    assert psnr(calmed[:, 0::2], clean[:, 0::2]) > 40

@@ -270,6 +270,9 @@ def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[
         steps = inner.steps
         if steps.masks is not None:
             steps = replace(steps, masks=steps.masks.of_field(parity, source.height))
+        steps = replace(
+            steps, noises=tuple(None if noise is None else noise.of_field(parity) for noise in steps.noises)
+        )
         made = replace(inner, steps=steps).make(FieldView(source, parity), piece)
         return pulse.within(parity / 2, (parity + 1) / 2, made)
 

@@ -41,6 +41,10 @@ class Tape:
         What becomes of these lines: they stay, mirror those above, or are cut off.
     least : float
         Probability that is asked for.
+    jitter : float
+        Columns by which single lines are shifted (sd), 0 where they are not; it stays.
+    blends : int
+        Fields after which the weights of blended fields come again, 0 where they are none; they stay.
     spared : tuple of (frame, (x, y, width, height))
         Places that a person wants to stay as they are.
     """
@@ -51,6 +55,8 @@ class Tape:
     torn: int = 0
     bottom: Literal["keep", "fill", "crop"] = "keep"
     least: float = SURELY
+    jitter: float = 0.0
+    blends: int = 0
     spared: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
 
     @property

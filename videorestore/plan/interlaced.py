@@ -7,6 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from videorestore.detect.fields import Fields, Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
@@ -32,6 +34,7 @@ from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import Scan
 from videorestore.plan.timeline import retimed, steady_rate
 from videorestore.request.common import Common, Quality
+from videorestore.spatial.noise import Noise
 
 SURELY = 0.99
 """Probability from which on a clip is treated as interlaced without being asked."""
@@ -42,6 +45,10 @@ CORE = 24
 CALMED = 0.8
 """Noise of whole frames over that of fields: the lines that are made are means of several. Best of 0.8 and 1 on a pan, by 0.1
 to 0.3 dB."""
+
+OWN = 0.75
+"""Share of the noise of a whole frame that is of its own field's, where the other field has another: half of the lines, and half of what
+the other half is made of."""
 
 HELD, AT_HAND = 60, 1200
 """Bytes for each pixel of each frame of a piece, and for those fields that are at hand; estimated, not measured on whole runs."""
@@ -208,8 +215,8 @@ def denoised(
     whole = replace(whole, inner=None if idle else replace(inner, steps=replace(old, noises=())))
     view = WholeView(source, whole, held=True)
     noises = tuple(
-        None if n is None or a in old.brief else n.scaled(CALMED)
-        for n, (a, _) in zip(old.noises, inner.shots)
+        None if n is None or shot[0] in old.brief else of_whole_frames(n, whole, shot)
+        for n, shot in zip(old.noises, inner.shots)
     )
     seen = replace(
         found,
@@ -229,6 +236,24 @@ def denoised(
     choice = Choice(models=inner.models)
     after = assemble(whole.verb, view, seen, steps, options, choice, max(budget - room, room))
     return together(whole, after, source)
+
+
+def of_whole_frames(noise: Noise, whole: Interlaced, shot: Shot) -> Noise:
+    """The noise of the whole frames that are made of a shot, by that of its fields."""
+    start, stop = (whole.first_output(n) for n in shot)
+    if noise.fields:
+        numbers = range(start, stop)
+        course = tuple((float(k), _share(noise, whole.outputs[k])) for k in numbers)
+    else:
+        course = tuple((float(whole.first_output(int(n))), f) for n, f in noise.course)
+    return replace(noise.scaled(CALMED), course=course, fields=())
+
+
+def _share(noise: Noise, output: Output) -> float:
+    """Noise of one whole frame over the usual one."""
+    own, other = noise.fields if output.top is not None else noise.fields[::-1]
+    drift = noise.at(output.anchor).sd / noise.sd
+    return drift * float(np.sqrt(OWN * own**2 + (1.0 - OWN) * other**2))
 
 
 def at_hand(source: Source) -> int:

@@ -35,6 +35,10 @@ CRUSHED, EQUAL = 20.0, 0.2
 """Noise stronger than what can vanish in blacks and whites that were cut off leaves less than this share of the pixels equal
 to their neighbours: an eighth where all is black."""
 
+LOUDER = 1.3
+"""Noise of the fields of one parity over that of the other from which on each has its own. Set, not measured: two measurements of the
+same noise differ by less."""
+
 UNKNOWN = Noise(sd=0.0, trustworthy=False)
 """Of a shot without a good frame."""
 
@@ -100,6 +104,19 @@ def measure_noises(
     return measured
 
 
+def of_both_fields(tops: Sequence[Noise], bottoms: Sequence[Noise]) -> tuple[Noise, ...]:
+    """The noise of shots by that of their top and of their bottom fields: theirs in common, with what each has of it."""
+    return tuple(_in_common(top, bottom) for top, bottom in zip(tops, bottoms))
+
+
+def _in_common(top: Noise, bottom: Noise) -> Noise:
+    quiet, loud = sorted((top, bottom), key=lambda noise: noise.sd)
+    if not loud.trustworthy or loud.sd < LOUDER * quiet.sd or loud.low < quiet.high:
+        return top
+    usual = float(np.hypot(top.sd, bottom.sd) / np.sqrt(2.0))
+    return replace(loud.scaled(usual / loud.sd), fields=(top.sd / usual, bottom.sd / usual))
+
+
 def _borrowed(own: Noise, usual: Noise) -> Noise:
     """The usual noise for a shot that cannot tell its own, where what it shows has room for it."""
     return usual if usual.trustworthy and usual.low <= own.sd else own
@@ -139,6 +156,7 @@ def _entry(noise: Noise, shot: Shot) -> dict[str, Any]:
         "through_codec": noise.codec,
         "monochrome": noise.monochrome,
         **({"chroma_sd": round(noise.chroma_sd, 3)} if noise.chroma else {}),
+        **({"fields": [round(f * noise.sd, 3) for f in noise.fields]} if noise.fields else {}),
         **({"course": [[int(k), round(f * noise.sd, 3)] for k, f in noise.course]} if noise.course else {}),
     }
 

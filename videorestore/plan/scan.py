@@ -23,7 +23,7 @@ from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.look import THUMBNAIL, brightness, looked_at, measured, small_picture
-from videorestore.plan.noise import measure_noises, usual_noise
+from videorestore.plan.noise import measure_noises, of_both_fields, usual_noise
 from videorestore.plan.pieces import shots_between
 from videorestore.request import Span
 from videorestore.spatial.noise import Noise
@@ -203,12 +203,21 @@ def scan(
     found = _without_pulldown(found, fields)
     seen = Scan(index=index, start=start, stop=stop, survey=found, noises=(), shots=shots, fields=fields)
 
-    def read(first: int, end: int, side: int) -> FloatArray:
-        # The comb of two times is no noise: where frames are pairs of fields, one of each pair is looked at.
-        combed = any(a <= first < b and v.kind in ("interlaced", "telecined") for (a, b), v in fields.shots)
-        return read_pixels(FieldView(source, 0) if combed else source, first, end, side=side)
+    # The comb of two times is no noise: where frames are pairs of fields, those of each parity are looked at.
+    whole = source.whole if isinstance(source, FieldView) else source
+    combed = isinstance(source, FieldView) or bool(fields.kinds & {"interlaced", "telecined"})
 
-    noises = measure_noises(read, shots, seen.void, brief=brief, rough=rough, progress=progress)
+    def noises_of(parity: int, rough: bool) -> tuple[Noise, ...]:
+        def read(first: int, end: int, side: int) -> FloatArray:
+            kind = next(v.kind for (a, b), v in fields.shots if a <= first < b)
+            apart = isinstance(source, FieldView) or kind in ("interlaced", "telecined")
+            return read_pixels(FieldView(whole, parity) if apart else source, first, end, side=side)
+
+        return measure_noises(read, shots, seen.void, brief=brief, rough=rough, progress=progress)
+
+    noises = noises_of(0, rough)
+    if combed and not brief:
+        noises = of_both_fields(noises, noises_of(1, True))
     return replace(seen, noises=noises)
 
 

@@ -1,4 +1,4 @@
-"""What a tape has beside noise: how often it drops out, and how many lines the switching of its heads tears."""
+"""What a tape has beside noise: how often it drops out, how many lines the switching of its heads tears, jitter, blended fields."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from videorestore.clip import Frame
 from videorestore.detect.combs import TORN
 from videorestore.detect.fields import Verdict
 from videorestore.fields.dropouts import CLEAN, USUAL, Streak
+from videorestore.fields.wear import blended, jitter, line_shifts, sharpness
 from videorestore.make.tapes import SURELY, Tape, TapeView, surroundings
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
@@ -38,14 +39,19 @@ def tape_of(
     shots = [(shot, int(v.order == "bff")) for shot, v in judged if v.kind == "interlaced"]
     streaks: list[Streak] = []
     lines: list[NDArray[np.float32]] = []
+    shifts: list[float | None] = []
+    sharp: list[list[float | None]] = []
     pixels = 0
     stretches = list(_stretches(shots))
     for done, (start, stop, first) in enumerate(stretches):
         progress("looking for dropouts", done, len(stretches))
+        sharp.append([])
         for frames in _threes(source.frames(start, stop)):
             for _, around in surroundings(frames, first):
                 streaks += around.find()
                 lines.append(around.strange())
+                shifts.append(line_shifts(around))
+                sharp[-1].append(sharpness(around))
                 pixels += around.own[0].size
     torn = _torn(lines)
     if torn:
@@ -56,6 +62,8 @@ def tape_of(
         rate=_rate(streaks, pixels),
         torn=torn,
         least=least,
+        jitter=round(jitter(shifts), 2),
+        blends=blended(sharp),
     )
 
 
@@ -125,10 +133,13 @@ def dropouts(source: Source, tape: Tape, progress: Progress = silent) -> Iterato
 
 
 def tape_facts(tape: Tape) -> dict[str, Any]:
-    """What is known of a tape, for the record: dropouts in a megapixel of fields, lines of a frame that are torn at the bottom."""
-    facts: dict[str, Any] = {"dropouts": round(tape.rate, 2)} if tape.rate > CLEAN else {}
-    return (
-        {"tape": facts | ({"head_switching": 2 * tape.torn} if tape.torn else {})}
-        if facts or tape.torn
-        else {}
-    )
+    """What is known of a tape, for the record: dropouts in a megapixel of fields, lines of a frame that are torn at the bottom, columns
+    by which lines jitter (sd), fields after which the weights of blended ones come again."""
+    facts = {
+        "dropouts": round(tape.rate, 2) if tape.rate > CLEAN else 0,
+        "head_switching": 2 * tape.torn,
+        "line_jitter": tape.jitter,
+        "blended_fields": tape.blends,
+    }
+    told = {name: value for name, value in facts.items() if value}
+    return {"tape": told} if told else {}

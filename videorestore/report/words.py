@@ -329,6 +329,30 @@ def _tape(record: Record, base: str) -> Iterator[Finding]:
             f"head switching: the lowest {torn} lines are torn, as on most tapes; they are left as they are"
         )
         yield _finding(what, f"{base.format('restore')} --head-switching fill")
+    for noise in (entry for entry in record.get("noise") or [] if entry.get("fields")):
+        top, bottom = noise["fields"]
+        yield _finding(
+            f"one field is noisier: top sd {top:.2g}, bottom {bottom:.2g}; each is denoised by its own"
+        )
+        break
+    yield from map(_finding, left_of_tape(record))
+
+
+def left_of_tape(record: Record) -> list[str]:
+    """What a tape or a broadcast has that stays as it is."""
+    tape = record.get("tape") or {}
+    found = []
+    if tape.get("line_jitter"):
+        found.append(
+            f"line jitter: single lines are shifted by {tape['line_jitter']:g} columns (sd), which is not mended; capture the tape "
+            "again with a time base corrector"
+        )
+    if tape.get("blended_fields"):
+        found.append(
+            f"blended fields: most are mixed of two, again every {tape['blended_fields']} fields, as a conversion between 50 and 60 "
+            "fields a second leaves them; they stay mixed"
+        )
+    return found
 
 
 def _flicker(record: Record, base: str) -> Iterator[Finding]:

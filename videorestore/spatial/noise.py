@@ -64,6 +64,9 @@ class Noise:
     course : tuple of (frame, factor)
         By how much the standard deviation of a frame exceeds ``sd``, rising in frames, linear in between; empty where it
         stays the same. The gain of a camera follows the light.
+    fields : tuple of float
+        By how much the standard deviation of the top and of the bottom fields exceeds ``sd``; empty where they are alike. Of the two
+        heads of a tape one may be worn.
     """
 
     sd: float
@@ -82,6 +85,7 @@ class Noise:
     chroma: tuple[float, ...] = ()
     levels: tuple[tuple[float, float], ...] = ()
     course: tuple[tuple[float, float], ...] = ()
+    fields: tuple[float, ...] = ()
 
     @property
     def level(self) -> float:
@@ -116,6 +120,10 @@ class Noise:
         if not self.course:
             return self
         return replace(self.scaled(float(np.interp(frame, *np.transpose(self.course)))), course=())
+
+    def of_field(self, parity: int) -> Noise:
+        """The noise of the fields of one parity."""
+        return replace(self.scaled(self.fields[parity]), fields=()) if self.fields else self
 
     @classmethod
     def white(cls, sd: float, *, clipped: bool = True) -> Noise:

@@ -42,7 +42,7 @@ from videorestore.plan.review import read as read_list
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.tapes import tape_facts, tape_of
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
-from videorestore.report.words import counted
+from videorestore.report.words import counted, left_of_tape
 from videorestore.request.notation import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
@@ -252,7 +252,8 @@ def with_tape(findings: dict[str, Any], tape: Tape | None) -> dict[str, Any]:
     if tape.torn:
         done = {"keep": "left as they are", "fill": "filled with those above", "crop": "cut off"}[tape.bottom]
         notes.append(f"head switching: the lowest {tape.cut or 2 * tape.torn} lines are {done}")
-    return {**findings, **tape_facts(tape), "plan": notes}
+    facts = tape_facts(tape)
+    return {**findings, **facts, "plan": [*notes, *left_of_tape(facts)]}
 
 
 def shot_by_shot(
