@@ -108,14 +108,17 @@ FILTERS: dict[str, Filter] = {
 }
 
 
-def best_of(case: Case, name: str, sigma: float) -> dict[str, Any]:
-    """Search the strength until its best is bracketed, then try the variants; PSNR, CPU seconds, setting, picture."""
+def best_of(case: Case, name: str, sigma: float, words: str = "{}") -> dict[str, Any]:
+    """Search the strength until its best is bracketed, then try the variants; PSNR, CPU seconds, setting, picture.
+
+    ``words`` are the filters around it, with ``{}`` at its place.
+    """
     peer = FILTERS[name]
     count = min(peer.frames, len(case.truth))
     seen: dict[str, float] = {}
 
     def score(strength: float, **variant: Any) -> float:
-        chain = peer.chain(strength, **variant)
+        chain = words.format(peer.chain(strength, **variant))
         if chain not in seen:
             seen[chain] = psnr(filtered(case, chain, peer.native, count)[0], case.truth[:count])
         return seen[chain]

@@ -20,6 +20,7 @@ from videorestore.fields.complete import (
     complete_plane,
     noise_variance,
     own_lines,
+    scenes,
 )
 from videorestore.make.interlaced import _with_fields
 
@@ -120,6 +121,20 @@ def test_what_rests_is_woven_and_what_moves_is_better_than_interpolated() -> Non
     lines = own_lines(moving[3], 1)
     plain = np.square(moving[3][::2] - 0.5 * (lines[..., 1] + lines[..., 2])).mean()
     assert np.square(planes[0] - moving[3])[::2].mean() < 0.25 * plain
+
+
+def test_a_cut_between_two_fields_is_not_read_over() -> None:
+    rng = np.random.default_rng(8)
+    one, two = (cv2.blur(rng.uniform(0, 255, (48, 110)).astype(np.float32), (7, 7)) for _ in range(2))
+    ramp = np.linspace(0.2, 1.5, 48, dtype=np.float32)[:, None]
+    shown = [(one * ramp if k < 5 else two * ramp[::-1])[:, 2 * k : 2 * k + 80] for k in range(10)]
+    fields = [Field(planes=(np.ascontiguousarray(p),), parity=k % 2) for k, p in enumerate(shown)]
+    assert scenes(fields) == [range(0, 5)] * 5 + [range(5, 10)] * 5
+    assert scenes(fields[4:]) == [range(0, 1)] + [range(1, 6)] * 5
+    assert scenes(fields[:5]) == [range(0, 5)] * 5
+    # Two fields before the cut: what the fields behind it show has no part in them.
+    ((over,), _), ((alone,), _) = (next(complete(some, range(4, 5))) for some in (fields, fields[:5]))
+    assert np.abs(over - alone).max() < 1
 
 
 def test_the_power_of_a_variogram_is_found() -> None:

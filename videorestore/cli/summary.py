@@ -13,6 +13,9 @@ from videorestore.request.notation import frames_in_words
 
 Record = dict[str, Any]
 
+NOBODY_KNOWS = 0.5
+"""Probability with which a clip is called progressive where no shot tells what it is."""
+
 _ORIGINS = ("kept", "recoded", "denoised", "mended", "filled", "interpolated")
 
 
@@ -230,6 +233,8 @@ def _fields(fields: Record) -> str:
     }
     order = {"tff": ", top field first", "bff": ", bottom field first"}.get(str(fields.get("order")), "")
     pulldown = f", pulldown {fields['pulldown']}" if fields.get("pulldown") else ""
+    if fields.get("kind") == "progressive" and fields.get("probability", 0.0) <= NOBODY_KNOWS:
+        return "cannot be told from the pixels: nothing moves enough"
     sure = f" (probability {fields.get('probability', 0.0):.2f})"
     return words.get(str(fields.get("kind")), "not looked at") + order + pulldown + sure
 

@@ -55,6 +55,11 @@ QUIET = (8, 0.1, (0.63, 0.71))
 of white noise that quantile is, within a field and between two: the mean of twenty simulated fields of 288 x 720."""
 
 
+CUT = (3.0, 6.0, (32, 16))
+"""Times, and levels more, by which fields of a parity differ over a cut beyond those just before and behind it, and the columns and
+lines of the small pictures by which that is seen. Set by hand."""
+
+
 def _tables() -> NDArray[np.float64]:
     apart = np.arange(16 * TICKS + 2) / (2.0 * TICKS)
     return np.ascontiguousarray([*(SILL - 0.5 * apart**p for p in POWERS), np.exp(-apart / SHARED)])
@@ -266,19 +271,36 @@ def _scaled(flow: Floats, shape: tuple[int, int]) -> Floats:
     return np.asarray(cv2.resize(flow, shape[::-1], interpolation=cv2.INTER_AREA) * factor)
 
 
-def _flows(cache: FlowCache, k: int, count: int) -> dict[int, Floats]:
-    return {j: cache.flow(k, k + j).vectors for j in (-1, 1, -2, 2) if 0 <= k + j < count}
+def scenes(fields: Sequence[Field]) -> list[range]:
+    """The fields that show the same scene as each: a film may be cut between the two fields of a frame."""
+    size, count = CUT[2], len(fields)
+    small = [cv2.resize(f.known(0), size, interpolation=cv2.INTER_AREA) for f in fields]
+    change = [float(np.abs(a - b).mean()) for a, b in zip(small, small[2:])]
+
+    def largest(numbers: tuple[int, int]) -> list[float]:
+        return [change[n] for n in numbers if 0 <= n < len(change)]
+
+    begins = [0]
+    for k in range(count - 1):
+        # Both pairs of one parity that have the cut between them, and the next pairs on either side.
+        over, beside = largest((k - 1, k)), largest((k - 2, k + 1))
+        if over and beside and min(over) > CUT[0] * max(beside) + CUT[1]:
+            begins.append(k + 1)
+    ends = [*begins[1:], count]
+    return [range(a, b) for a, b in zip(begins, ends) for _ in range(a, b)]
 
 
-def _even_flows(cache: FlowCache, k: int, count: int) -> dict[int, Floats]:
+def _flows(cache: FlowCache, k: int, scene: range) -> dict[int, Floats]:
+    return {j: cache.flow(k, k + j).vectors for j in (-1, 1, -2, 2) if k + j in scene}
+
+
+def _even_flows(cache: FlowCache, k: int, scene: range) -> dict[int, Floats]:
     """Flows by those to the fields of the same parity, motion being even in between; of the one side where there is no other."""
-    sides = {side: cache.flow(k, k + 2 * side).vectors for side in (-1, 1) if 0 <= k + 2 * side < count}
+    sides = {side: cache.flow(k, k + 2 * side).vectors for side in (-1, 1) if k + 2 * side in scene}
     if not sides:
-        return _flows(cache, k, count)
+        return _flows(cache, k, scene)
     ways = {side: sides[side] if side in sides else -sides[-side] for side in (-1, 1)}
-    return {
-        j: ways[1 if j > 0 else -1] * np.float32(abs(j) / 2) for j in (-1, 1, -2, 2) if 0 <= k + j < count
-    }
+    return {j: ways[1 if j > 0 else -1] * np.float32(abs(j) / 2) for j in (-1, 1, -2, 2) if k + j in scene}
 
 
 def _cache(pictures: list[Floats]) -> FlowCache:
@@ -306,7 +328,7 @@ def complete(
     """
     noises = [noise_variance(fields, c) for c in range(len(fields[0].planes))]
     pictures = [doubled(field) for field in fields]
-    find = _even_flows
+    scene, find = scenes(fields), _even_flows
     for turn in range(rounds - 1):
         cache = _cache(pictures)
         # What the last round reads lies within its reach of the wanted ones.
@@ -314,14 +336,14 @@ def complete(
         near = range(max(0, wanted.start - margin), min(len(fields), wanted.stop + margin))
         for k in near:
             cache.drop_before(k - REACH)
-            mean, _ = complete_plane(fields, k, 0, find(cache, k, len(fields)), noises[0])
+            mean, _ = complete_plane(fields, k, 0, find(cache, k, scene[k]), noises[0])
             pictures[k] = pictures[k].copy()
             pictures[k][1 - fields[k].parity :: 2] = mean
         find = _flows
     cache = _cache(pictures)
     for k in wanted:
         cache.drop_before(k - REACH)
-        flows = find(cache, k, len(fields))
+        flows = find(cache, k, scene[k])
         planes, sds = [], []
         for c, plane in enumerate(fields[k].planes):
             scaled = {j: _scaled(flow, (plane.shape[0], plane.shape[1])) for j, flow in flows.items()}

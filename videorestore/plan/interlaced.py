@@ -190,7 +190,10 @@ def by_flag(source: Source, found: Scan) -> Scan:
 def what_is_known(found: Scan) -> list[tuple[Shot, Verdict]]:
     """What each shot is taken for; still ones, of which nobody knows, for progressive: they are whole as they are."""
     still = Verdict(kind="progressive")
-    return [(shot, still if v.kind == "unknown" else v) for shot, v in found.fields.shots]
+    return [
+        (shot, v if v.kind != "unknown" else replace(v, kind=v.leans) if v.leans == "interlaced" else still)
+        for shot, v in found.fields.shots
+    ]
 
 
 def surely_apart(source: Source, found: Scan) -> bool:

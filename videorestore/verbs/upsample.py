@@ -9,7 +9,7 @@ from videorestore.make.work import Progress, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots
 from videorestore.plan.choose import choose
-from videorestore.plan.interlaced import surely_apart
+from videorestore.plan.interlaced import by_flag, surely_apart
 from videorestore.plan.scan import scan
 from videorestore.plan.timeline import check_raised
 from videorestore.request.verbs import UpsampleOptions
@@ -20,7 +20,8 @@ def plan(source: Source, options: UpsampleOptions, budget: int, progress: Progre
     check_raised(source.info.fps, options.fps)
     # Without denoising the noise only widens the intervals of the self-test.
     found = scan(source, options.span, progress, brief=options.denoise != "on", rough=options.dry_run)
-    if surely_apart(source, found):
+    seems = found.fields.seems("interlaced")
+    if surely_apart(source, by_flag(source, found) if seems else found):
         raise InputError(
             "upsample needs whole pictures to put new ones between, found interlaced or telecined video; run videorestore "
             "deinterlace first."
