@@ -20,7 +20,8 @@ def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
     progressive = scene(24)
     pictures = 255 - scene(64)[24:, ::-1]
     clip = np.concatenate([progressive, interlaced(pictures, 0)])
-    done = vr.restore(clip, tmp_path / "out.npy", input_fps=25, quality="fast", denoise="off")
+    options = {"input_fps": 25, "quality": "fast", "denoise": "off"}
+    done = vr.restore(clip, tmp_path / "out.npy", sd=str(tmp_path / "sd.npy"), **options)
     fields = done.record["fields"]
     assert fields["kind"] == "mixed" and [shot["kind"] for shot in fields["shots"]] == [
         "progressive",
@@ -31,12 +32,16 @@ def test_frames_stay_and_fields_become_frames(tmp_path) -> None:
     assert np.array_equal(made[: len(progressive)].reshape(progressive.shape), progressive)
     for k, frame in enumerate(made[len(progressive) :].reshape(pictures.shape)):
         assert np.array_equal(frame[k % 2 :: 2], pictures[k][k % 2 :: 2])
+    # What was made is not sure, and says so.
+    sd = np.load(tmp_path / "sd.npy")
+    assert not sd[: len(progressive)].any() and not sd[len(progressive)][0::2].any()
+    assert sd[len(progressive)][1::2].min() > 0
     times = [frame["time_s"] for frame in done.record["frames"]]
     steps = np.round(np.diff(times), 6)
     assert set(steps[: len(progressive) - 1]) == {0.04} and set(steps[len(progressive) :]) == {0.02}
     origins = [frame["origin"] for frame in done.record["frames"]]
     assert origins == ["kept"] * len(progressive) + ["mended"] * len(pictures)
-    left = vr.restore(clip, input_fps=25, quality="fast", denoise="off", deinterlace="off")
+    left = vr.restore(clip, deinterlace="off", **options)
     assert len(left.clip) == len(clip)
 
 
@@ -46,9 +51,9 @@ def test_planning_makes_no_frame_twice_and_none_in_full(monkeypatch) -> None:
     asked: list[tuple[int, int]] = []
     complete = making.complete
 
-    def counted(fields, wanted, *, rounds):
+    def counted(fields, wanted, *, rounds, calm):
         asked.append((rounds, len(wanted)))
-        return complete(fields, wanted, rounds=rounds)
+        return complete(fields, wanted, rounds=rounds, calm=calm)
 
     monkeypatch.setattr(making, "complete", counted)
     clip = np.concatenate([scene(12), interlaced(255 - scene(48)[24:, ::-1], 0)])

@@ -223,11 +223,17 @@ def _errors(read: dict[int, _Reading], texture: Floats, noise: float) -> Floats:
 
 
 def complete_plane(
-    fields: Sequence[Field], k: int, plane: int, flows: dict[int, Floats], noise: float = NOISE
+    fields: Sequence[Field],
+    k: int,
+    plane: int,
+    flows: dict[int, Floats],
+    noise: float = NOISE,
+    calm: bool = False,
 ) -> tuple[Floats, Floats]:
     """Posterior mean and sd ``(m, w)`` of the missing lines of one plane of field ``k``.
 
-    ``flows[j]`` leads from it to field ``k + j``, in pixels of the plane; ``noise`` is the variance of known lines.
+    ``flows[j]`` leads from it to field ``k + j``, in pixels of the plane; ``noise`` is the variance of known lines. The sd is
+    about what it would be without that noise where it is to be ``calm``.
     """
     field = fields[k]
     lines = own_lines(field.planes[plane], field.parity)
@@ -243,7 +249,15 @@ def complete_plane(
     height = field.planes[plane].shape[0]
     model = np.array([WHITE, noise])
     krige(lines, offsets, values, errors, texture, rough, TABLES, model, field.parity, height, mean, sd)
-    return mean, sd
+    return mean, _calm_sd(texture, rough, offsets, errors) if calm else sd
+
+
+def _calm_sd(texture: Floats, rough: NDArray[np.int64], offsets: Floats, errors: Floats) -> Floats:
+    """Sd of lines that are made where nothing is noisy, every field speaking for itself."""
+    # Midway between two lines a variogram of power p leaves (1/2)^p - 1/4 of the texture.
+    midway = np.maximum(0.5**POWERS - 0.25, BLUR).astype(np.float32)[rough]
+    precision = 1.0 / (midway * texture) + (1.0 / (errors + _between(offsets) * texture)).sum(axis=0)
+    return np.asarray(1.0 / np.sqrt(precision), np.float32)
 
 
 def _better(
@@ -309,7 +323,7 @@ def _cache(pictures: list[Floats]) -> FlowCache:
 
 
 def complete(
-    fields: Sequence[Field], wanted: range, *, rounds: int = 2
+    fields: Sequence[Field], wanted: range, *, rounds: int = 2, calm: bool = False
 ) -> Iterator[tuple[tuple[Floats, ...], tuple[Floats, ...]]]:
     """Whole pictures of the fields ``wanted``, and their sd.
 
@@ -320,6 +334,8 @@ def complete(
     wanted : range
     rounds : int
         How often motion is sought: between fields of the same parity, then on what came of it.
+    calm : bool
+        The sd is that without noise: it will be removed.
 
     Yields
     ------
@@ -347,7 +363,7 @@ def complete(
         planes, sds = [], []
         for c, plane in enumerate(fields[k].planes):
             scaled = {j: _scaled(flow, (plane.shape[0], plane.shape[1])) for j, flow in flows.items()}
-            mean, sd = complete_plane(fields, k, c, scaled, noises[c])
+            mean, sd = complete_plane(fields, k, c, scaled, noises[c], calm)
             whole, spread = plane.copy(), np.zeros_like(plane)
             whole[1 - fields[k].parity :: 2] = mean
             spread[1 - fields[k].parity :: 2] = sd

@@ -30,9 +30,9 @@ COMPLETING = {"fast": 3.0, "default": 6.0, "best": 9.0}
 HALO = REACH + 1
 """Frames around a piece that are read: six fields, as far as three rounds reach."""
 
-SEEN_TWICE = 1.6
+SEEN_TWICE = 1.5
 """Sd of denoised frames that were made of fields over what the denoiser claims, which takes noise for new in every line and frame:
-that of a known line is in the made lines beside it too. With noise of sd 10 (three clips) and 25 (one), 1.2 to 1.8 would be right."""
+that of a known line is in the made lines beside it too. With noise of sd 10 and 25 (four clips) 1.2 to 1.7 would be right."""
 
 PORTION = 8
 """Source frames of which whole frames are made in one go, where they are worked on further."""
@@ -58,7 +58,8 @@ class Interlaced(Work):
     """Fields made whole, as pieces.
 
     ``first`` is the parity of the first field of a frame, for each shot: 0 top, 1 bottom. ``inner`` restores the
-    fields of each parity before anything else is made of them; None takes them as they are. A ``tape`` has dropouts.
+    fields of each parity before anything else is made of them; None takes them as they are. A ``tape`` has dropouts. The sd is
+    that without noise where the frames are to be ``calm``: they will be denoised.
     """
 
     outputs: tuple[Output, ...]
@@ -67,6 +68,7 @@ class Interlaced(Work):
     quality: Quality
     inner: Restoring | None = None
     tape: Tape | None = None
+    calm: bool = False
 
     def placed(self, scratch: str, mask_file: str | None) -> Interlaced:
         """See `Work.placed`."""
@@ -155,9 +157,10 @@ class Interlaced(Work):
             fields += [Field(planes=planes, parity=lead), Field(planes=planes, parity=1 - lead)]
         begin = min(frames)
         places = [2 * (o.anchor - begin) + ((o.top is None) != bool(lead)) for o in wanted]
-        every = complete(fields, range(places[0], places[-1] + 1), rounds=ROUNDS[self.quality])
+        span = range(places[0], places[-1] + 1)
+        every = complete(fields, span, rounds=ROUNDS[self.quality], calm=self.calm)
         keep = set(places)
-        for place, (planes, sds) in zip(range(places[0], places[-1] + 1), every):
+        for place, (planes, sds) in zip(span, every):
             if place in keep:
                 like = frames[begin + place // 2]
                 yield _native(planes, like, fields[place].parity), _sd(sds, like)
@@ -172,12 +175,14 @@ class WholeView(Source):
     work : Interlaced
     held : bool
         What was made stays at hand, in the samples of the source; otherwise only the last portion does.
+    sds : bool
+        The sd of what was made, too, that of the least sure colour.
     """
 
-    def __init__(self, source: Source, work: Interlaced, *, held: bool) -> None:
+    def __init__(self, source: Source, work: Interlaced, *, held: bool, sds: bool = False) -> None:
         self._source = taped(source, work.tape)
         self._work = work
-        self._held = held
+        self._held, self._sds = held, sds
         self.path = source.path
         self.info = work.shape.info
         self.height, self.width = self._source.height, source.width
@@ -206,10 +211,13 @@ class WholeView(Source):
         stop = min(high, start + PORTION)
         reads = {"read_start": max(low, start - HALO), "read_stop": min(high, stop + HALO)}
         made = self._work.make(self._source, Piece(index=0, start=start, stop=stop, **reads))
-        return {
-            k: replace(one, frame=replace(one.frame, index=k), sd_map=None)
-            for k, one in enumerate(made, self._work.first_output(start))
-        }
+        every: dict[int, Made] = {}
+        for k, one in enumerate(made, self._work.first_output(start)):
+            # The least sure colour, in half the bytes.
+            sd = one.sd_map if self._sds else None
+            sd = None if sd is None else sd.max(axis=2, keepdims=True).astype(np.float16)
+            every[k] = replace(one, frame=replace(one.frame, index=k), sd_map=sd)
+        return every
 
     def facts(self) -> dict[str, Any]:
         """See `Source.facts`."""
@@ -243,15 +251,15 @@ class Whole(Work):
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""
-        view = WholeView(source, self.fields, held=True)
+        view = WholeView(source, self.fields, held=True, sds=True)
         for made in self.inner.make(view, piece):
             before = None if made.source is None else view.made[made.source]
             if before is None:
                 yield made
                 continue
-            output, sd = self.fields.outputs[before.frame.index], made.sd_map
-            if sd is not None and (output.top is None or output.bottom is None):
-                sd = sd * np.float32(SEEN_TWICE)
+            sd = before.sd_map if made.sd_map is None else made.sd_map
+            if made.sd_map is not None and before.sd_map is not None:
+                sd = np.hypot(np.float32(SEEN_TWICE) * made.sd_map, before.sd_map)
             yield replace(
                 made,
                 sd_map=sd,

@@ -215,7 +215,7 @@ def denoised(
         return whole
     old = inner.steps
     idle = old.masks is None and old.gains is None and not old.makes_any
-    whole = replace(whole, inner=None if idle else replace(inner, steps=replace(old, noises=())))
+    whole = replace(whole, inner=None if idle else replace(inner, steps=replace(old, noises=())), calm=True)
     view = WholeView(source, whole, held=True)
     noises = tuple(
         None if n is None or shot[0] in old.brief else of_whole_frames(n, whole, shot)

@@ -274,7 +274,9 @@ def shot_by_shot(
     inner = plan(view, replace(options, span=None), max(budget - at_hand(source), budget // 2), progress)
     assert isinstance(inner, Restoring)
     notes = [*whole.findings["plan"], *inner.findings["plan"]]
-    whole = replace(whole, findings={**whole.findings, **inner.findings, "plan": notes})
+    whole = replace(
+        whole, findings={**whole.findings, **inner.findings, "plan": notes}, calm=inner.steps.denoises
+    )
     return together(whole, inner, source)
 
 
