@@ -30,6 +30,7 @@ def main() -> int:
     try:
         print(ensure(extra))
     except subprocess.CalledProcessError as error:
+        say(error.stdout or "")
         say(
             f"error: the set-up must succeed, got status {error.returncode}; see the lines above, then run this again."
         )
@@ -54,8 +55,10 @@ def ensure(extra: str) -> Path:
         ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
     )
     for step in steps:
-        # stdout belongs to the path that is printed at the end.
-        subprocess.run([*install, *step], check=True, stdout=sys.stderr)
+        # stdout belongs to the path that is printed at the end; what pip says is of use where it fails.
+        subprocess.run(
+            [*install, *step], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
     stamp(extra).touch()
     say(f"set up in {time.monotonic() - started:.0f} s")
     return python

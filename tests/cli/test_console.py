@@ -134,6 +134,19 @@ def test_a_slow_start_says_nothing_of_the_rate() -> None:
     assert describe(meter, 130.0).startswith("denoise: 5/24, 0.05/s, 6:")
 
 
+def test_a_pause_is_forgotten_soon() -> None:
+    meter = Meter("looking", 0.0)
+    meter.update(0, 500, 0.0)
+    for k in range(1, 240):
+        # Twenty a second; after sixteen seconds the machine has something else to do for almost three minutes.
+        now = k / 10 + (160 if k > 160 else 0)
+        meter.update(2 * k, 500, now)
+        left = meter.left(now)
+        if k > 162:
+            assert left is not None and left < 600
+    assert left is not None and left < 60
+
+
 def test_time_left_is_near_after_a_tenth_and_does_not_grow_while_the_pace_is_even() -> None:
     meter, total, least = Meter("denoise", 0.0), 300, float("inf")
     meter.update(0, total, 0.0)

@@ -42,6 +42,18 @@ def test_whoever_is_free_takes_the_next_one():
     assert list(found.values()).count("here") >= 8
 
 
+def test_who_is_still_getting_ready_holds_nothing_up():
+    ready = threading.Event()
+    with TaskQueue(lambda k: ("here", k), lambda k: ("there", k), 1, first=ready.wait) as desk:
+        tasks = [desk.put(k, (k,)) for k in range(3)]
+        time.sleep(0.05)
+        assert [desk.result(task) for task in tasks] == [("here", k) for k in range(3)]
+        ready.set()
+        last = desk.put(3, (3,))
+        desk.wait()
+        assert last.value == ("there", 3)
+
+
 def test_results_come_before_an_error_and_the_error_comes():
     def there(k):
         raise InputError("no")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,6 +30,30 @@ def installed(done: subprocess.CompletedProcess[str], what: str) -> None:
     ):
         pytest.skip(f"{what} cannot reach its network here")
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.fixture
+def bootstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The set-up, in a folder of its own, with a pip that only talks."""
+    spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "scripts" / "bootstrap.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(module.sys, "argv", ["bootstrap.py", "run"])
+    return module
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_set_up_is_quiet_unless_it_fails(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], status: int
+) -> None:
+    talk = f"import sys; print('forty lines'); print('a warning', file=sys.stderr); sys.exit({status})"
+    monkeypatch.setattr(bootstrap, "make", lambda python: [sys.executable, "-c", talk])
+    assert bootstrap.main() == (1 if status else 0)
+    told = capfd.readouterr().err
+    assert "setting up" in told
+    assert ("a warning" in told) == ("forty lines" in told) == bool(status)
 
 
 def test_docker_builds_an_image_that_answers() -> None:

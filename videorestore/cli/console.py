@@ -16,12 +16,15 @@ SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
 
 RECENT_S, RECENT_SHARE = 60.0, 1 / 3
-"""The rate is that of the last minute, of a long phase that of its last third: what was slow at the beginning says nothing of the
-end, and a phase has parts that go faster than others."""
+"""The rate is that of the last minute, of a long phase that of its last third, in time and in work: what was slow at the beginning
+says nothing of the end, a phase has parts that go faster than others, and one pause is no rate."""
 
 SETTLING_S, SETTLING_SHARE = 20.0, 1 / 8
 """Work comes in lumps, time does not: the time left is counted down, and brought to what the rate says within so many seconds, or
 this share of the age of the phase or of what is left."""
+
+APART = 2.0
+"""Nor is more than so many times of what the rate says told, or less: after a pause a count down would take too long to forget it."""
 
 STARTING_SHARE = 1 / 25
 """What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
@@ -44,6 +47,7 @@ class Meter:
         self.total = 0
         # A resumed phase starts above 0; what was done before must not flatter the rate.
         self._seen: list[tuple[float, float]] = []
+        self._first = math.inf
         self._told: tuple[float, float] | None = None  # when, and the time left by then
 
     def update(self, done: float, total: int, now: float | None = None) -> None:
@@ -55,8 +59,10 @@ class Meter:
             if self._seen == [(self.started, self.done)] and done - self.done <= STARTING_SHARE * total:
                 self._seen.clear()
             self._seen.append((at, done))
-        recent = max(RECENT_S, RECENT_SHARE * (at - self.started))
-        while len(self._seen) > 2 and self._seen[1][0] <= at - recent:
+        self._first = min(self._first, done)
+        recent = at - max(RECENT_S, RECENT_SHARE * (at - self.started))
+        enough = done - RECENT_SHARE * (done - self._first)
+        while len(self._seen) > 2 and self._seen[1][0] <= recent and self._seen[1][1] <= enough:
             del self._seen[0]
         self.done, self.total = done, total
         left = self.left(at)
@@ -79,7 +85,7 @@ class Meter:
             return left
         at, told = self._told
         settling = min(SETTLING_S, SETTLING_SHARE * min(now - self.started, left))
-        expected = told - (now - at)
+        expected = min(max(told - (now - at), left / APART), left * APART)
         return max(0.0, left + (expected - left) * math.exp(-(now - at) / max(settling, 1e-9)))
 
     @property

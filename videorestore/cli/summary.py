@@ -112,7 +112,9 @@ def _how(record: Record) -> list[tuple[str, str]]:
 
 
 def _plan(record: Record) -> list[str]:
-    lines = ["what would be done:"]
+    seen = record.get("looked_at")
+    judged = f", judged by {seen} of about {record['n_frames']} frames (inspect looks at all)" if seen else ""
+    lines = [f"what would be done{judged}:"]
     lines += [f"  {step}" for step in record.get("plan", [])]
     if "n_frames" in record:
         pieces = f", in {record['pieces']} pieces" if record.get("pieces", 1) > 1 else ""

@@ -199,6 +199,30 @@ class VideoSource(Source):
             if frame.index >= done:
                 yield frame
 
+    def glimpses(self, count: int, length: int) -> list[Frame]:
+        """``count`` stretches of ``length`` frames from all over the file, numbered through; makes no index.
+
+        Each begins at a key frame, so that there are fewer of them where there are few of these.
+        """
+        seconds = Fraction(self._container_facts.get("header_duration_s") or 0)
+        step, seen = 1 / self._rate, set[int]()
+        found: list[Frame] = []
+        for k in range(count):
+            log, left = Log(), length
+            mark = round((self._origin + seconds * k / count) / self._tick)
+            for item in self._decoder.pictures(log, careful=False, strict=False, seek=mark):
+                # What a key frame leaves to be shown before it needs frames that were not read.
+                if item.pts is None or item.pts < min(log.keys, default=item.pts + 1):
+                    continue
+                if not left or item.pts in seen:
+                    break
+                seen.add(item.pts)
+                left -= 1
+                status: Status = "corrupt" if item.corrupt else "good"
+                at = len(found)
+                found.append(self._frame(self._planes(item.picture), at, at * step, step, status))
+        return found
+
     def _sought(self, start: int, stop: int | None) -> Iterator[Frame]:
         """Frames after a seek for as long as they prove to be the same as in sequential decoding.
 

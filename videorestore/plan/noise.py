@@ -65,7 +65,10 @@ def measure_noises(
     rough : bool
         Nor need its course within a shot: each is measured once.
     """
-    places = 1 if brief else sum(1 if rough or b - a < SHORTEST else 3 for a, b in shots)
+    # What a measurement takes goes by the pixels that are looked at.
+    side = BRIEF_SIDE if brief or rough else SIDE
+    others = 0 if brief or rough else 2 * sum(b - a >= SHORTEST for a, b in shots)
+    total = (1 if brief else len(shots)) * (side // BRIEF_SIDE) ** 2 + others
     done = 0
 
     def measure(stretches: Iterable[list[int]], side: int = BRIEF_SIDE) -> list[Noise]:
@@ -74,11 +77,11 @@ def measure_noises(
         parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches)
         for noise in shared_out(_doubted, parts):
             found.append(noise)
-            done += 1
-            progress("measuring the noise", min(done, places), places)
+            done += (side // BRIEF_SIDE) ** 2
+            progress("measuring the noise", min(done, total), total)
         return found
 
-    progress("measuring the noise", 0, places)
+    progress("measuring the noise", 0, total)
 
     stretches: dict[Shot, list[int]] = {}
     for shot in sorted(shots, key=lambda shot: shot[0] - shot[1]):
@@ -87,7 +90,7 @@ def measure_noises(
             stretches[shot] = middle_of(max(runs, key=len))
             if brief:
                 break
-    found = dict(zip(stretches, measure(stretches.values(), BRIEF_SIDE if brief else SIDE)))
+    found = dict(zip(stretches, measure(stretches.values(), side)))
     if brief:
         found = dict.fromkeys(shots, next(iter(found.values()), UNKNOWN))
     noises = tuple(found.get(shot, UNKNOWN) for shot in shots)
@@ -100,7 +103,7 @@ def measure_noises(
         else with_drift(n, shot, void, measure)
         for n, shot in zip(noises, shots)
     )
-    progress("measuring the noise", places, places)
+    progress("measuring the noise", total, total)
     return measured
 
 

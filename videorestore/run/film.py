@@ -20,6 +20,7 @@ from videorestore.media.segments import encoding_for
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.layout import least_bytes
 from videorestore.plan.look import helped_by
+from videorestore.plan.sample import Sample, sampled
 from videorestore.request import Common
 from videorestore.request.common import Mending
 from videorestore.run import memory, piecework, workers
@@ -121,9 +122,10 @@ def _run(job: Job, folder: WorkFolder) -> Outcome:
     with opened_source(job.source, options) as opened:
         _check(job, opened)
         if options.dry_run:
-            work = job.plan(opened, options, share(options), job.progress)
+            sample = sampled(opened, options, share(options))
+            work = job.plan(sample or opened, options, share(options), job.progress)
             check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
-            return _dry(job, work)
+            return _dry(job, work, sample)
         description = job.description
         work, stored = _planned(job, opened, folder, description)
         planned = Planned(
@@ -356,12 +358,19 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
     return jobs
 
 
-def _dry(job: Job, work: Work) -> Outcome:
-    jobs = processes(work, job.options, len(work.pieces))
+def _dry(job: Job, work: Work, sample: Sample | None) -> Outcome:
+    seen = sample.share if sample else 1.0
+    jobs = processes(work, job.options, round(len(work.pieces) / seen), seen=seen)
     record = record_of_run(job.verb, work, (), job.started) | {
         "dry_run": True,
         "n_frames": work.shape.n_frames,
         "pieces": len(work.pieces),
-        "estimate": estimate(work, job.output, job.options, jobs),
+        "estimate": estimate(work, job.output, job.options, jobs, seen=seen),
     }
+    if sample is not None:
+        # Numbers of frames and counts are those of the sample.
+        for key in "cuts", "dropped", "inserted", "noise", "pieces":
+            record.pop(key, None)
+        record["looked_at"] = len(sample.index())
+        record["n_frames"] = round(work.shape.n_frames / seen)
     return Outcome(record=record, losses=work.losses)

@@ -52,9 +52,12 @@ def share(options: Common) -> int:
     return shared if shared >= ROOMY else options.max_memory
 
 
-def processes(work: Work, options: Common, pieces: int) -> int:
-    """How many processes may work at once: as asked or as are worth their start, and as memory allows."""
-    asked = options.jobs or min(workers.cores(), int((work.seconds() - STARTING) / WORTH_PROCESS))
+def processes(work: Work, options: Common, pieces: int, *, seen: float = 1.0) -> int:
+    """How many processes may work at once: as asked or as are worth their start, and as memory allows.
+
+    ``seen``: of the frames, the share that was planned.
+    """
+    asked = options.jobs or min(workers.cores(), int((work.seconds() - STARTING) / seen / WORTH_PROCESS))
     # One of them is this process itself, which holds the plan besides.
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
@@ -84,10 +87,13 @@ def memory_need(work: Work, jobs: int) -> int:
     return jobs * (work.likely_bytes or work.piece_bytes) + (memory.PARENT if jobs > 1 else 0)
 
 
-def disk_need(work: Work, output: str, options: Common, jobs: int, *, likely: bool = False) -> int:
+def disk_need(
+    work: Work, output: str, options: Common, jobs: int, *, likely: bool = False, seen: float = 1.0
+) -> int:
     """Bytes on the disk of OUTPUT while the run lasts: the pieces, the file joined from them, what workers spool.
 
     At most, or as is ``likely``: without its noise a picture packs well, and with it about as well as it did in the source.
+    ``seen``: of the frames, the share that was planned.
     """
     shape = work.shape
     packs = (
@@ -99,8 +105,8 @@ def disk_need(work: Work, output: str, options: Common, jobs: int, *, likely: bo
     raw = packed_size(shape.info.format, shape.height, shape.width) * shape.n_frames
     written = raw // packs
     if likely and packs > LOSSLESS_PACKS:
-        written = min(written, raw // CLEAN_PACKS if work.cleans else _as_in_source(work))
-    return 2 * (written + maps) + jobs * work.piece_disk
+        written = min(written, raw // CLEAN_PACKS if work.cleans else round(_as_in_source(work) * seen))
+    return round(2 * (written + maps) / seen) + jobs * work.piece_disk
 
 
 def _as_in_source(work: Work) -> int:
@@ -121,10 +127,11 @@ def check_memory(need: int, height: int, width: int, options: Common) -> None:
         )
 
 
-def estimate(work: Work, output: str, options: Common, jobs: int) -> dict[str, float]:
-    """Time, memory and disk of a run, before it."""
+def estimate(work: Work, output: str, options: Common, jobs: int, *, seen: float = 1.0) -> dict[str, float]:
+    """Time, memory and disk of a run, before it; ``seen``: of its frames, the share that was planned."""
+    seconds = STARTING + (work.seconds() - STARTING) / seen
     return {
-        "disk_mb": round(disk_need(work, output, options, jobs, likely=True) / 1e6, 1),
+        "disk_mb": round(disk_need(work, output, options, jobs, likely=True, seen=seen) / 1e6, 1),
         "memory_mb": round(memory_need(work, jobs) / 1e6),
-        "time_s": round(work.seconds() / jobs, 1),
+        "time_s": round(seconds / jobs, 1),
     }

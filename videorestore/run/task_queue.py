@@ -38,10 +38,18 @@ class TaskQueue:
         The same function: in this process, and by one of the others, waiting for it.
     others : int
         How many others there are.
+    first : callable, optional
+        Waits until the others are free: they take nothing before, and it is all done here.
     """
 
-    def __init__(self, here: Callable[..., Any], elsewhere: Callable[..., Any], others: int) -> None:
-        self._here, self._elsewhere = here, elsewhere
+    def __init__(
+        self,
+        here: Callable[..., Any],
+        elsewhere: Callable[..., Any],
+        others: int,
+        first: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._here, self._elsewhere, self._first = here, elsewhere, first
         self._ready: deque[Task] = deque()
         self._finished: list[Task] = []
         self._change = threading.Condition()
@@ -61,6 +69,7 @@ class TaskQueue:
             self._change.notify_all()
 
     def _serve(self) -> None:
+        self._first()
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._ready or self._closed)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from functools import cache
 from typing import Any
 
@@ -155,6 +156,7 @@ class Crew:
         self.others = max(0, jobs - 1)
         self._hold = hold
         self._current: Any = None
+        self._warming: list[Future[None]] = []
 
     def __enter__(self) -> Crew:
         return self
@@ -181,18 +183,19 @@ class Crew:
                 future = executor.submit(_in_crew, self._hold, function, *one)
             return future.result()
 
-        return TaskQueue(here or function, elsewhere, self.others)
+        return TaskQueue(here or function, elsewhere, self.others, first=lambda: wait(self._warming))
 
     def warm(self, quality: Quality | None) -> None:
         """Let them start and load their libraries, and the denoiser of a quality, while the work is still being planned.
 
-        On a new machine they compile it meanwhile: what one compiles, all others wait for.
+        On a new machine they compile it meanwhile: what one compiles, all others wait for. Until then they are given nothing.
         """
         if self.others:
             executor = self._executor()
             with _deaf():
-                for _ in range(self.others):
-                    executor.submit(_in_crew, self._hold, _load, quality)
+                self._warming = [
+                    executor.submit(_in_crew, self._hold, _load, quality) for _ in range(self.others)
+                ]
 
     def in_order(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """``function(*one)`` for each of the arguments, in their order; few of these are held at a time.
