@@ -20,6 +20,7 @@ from videorestore.errors import EncoderLostError
 from videorestore.make.work import Made, Work, once
 from videorestore.media import SinkOptions, open_source, write_segment
 from videorestore.media.source import FrameIndex, Source
+from videorestore.plan.scan import chosen
 from videorestore.report.pictures import SIDE, eight_bit, shrink
 from videorestore.run.store import TRIES, WorkFolder, no_room
 
@@ -264,13 +265,16 @@ def _store_piece(assignment: Assignment, work: Work, source: Source, number: int
 
 
 def _add_befores(collector: _Collector, source: Source) -> None:
-    shown = {int(k.split("_")[1]) for k in collector.previews if k.startswith("after_")}
+    """What the shown frames were like, by one pass over the source: a single frame is reached only from the key frame before it."""
+    shown: dict[int, list[int]] = {}
     for note in collector.facts:
         fact = note["fact"]
-        if fact["index"] in shown and "source" in fact:
-            frame = next(iter(source.frames(fact["source"], fact["source"] + 1)), None)
-            if frame is not None:
-                index, whole = fact["index"], eight_bit(colour.to_rgb(frame))
-                x, y = (int(v) for v in collector.previews[f"corner_{index}"])
-                collector.previews[f"before_{index}"] = shrink(whole, SIDE)
-                collector.previews[f"loupe_before_{index}"] = crop(whole, (x, y))
+        if f"after_{fact['index']}" in collector.previews and "source" in fact:
+            shown.setdefault(fact["source"], []).append(fact["index"])
+    for frame in chosen(source, sorted(shown)):
+        whole = eight_bit(colour.to_rgb(frame))
+        small = shrink(whole, SIDE)
+        for index in shown[frame.index]:
+            x, y = (int(v) for v in collector.previews[f"corner_{index}"])
+            collector.previews[f"before_{index}"] = small
+            collector.previews[f"loupe_before_{index}"] = crop(whole, (x, y))
