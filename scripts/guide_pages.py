@@ -193,5 +193,7 @@ def build(folder: Path) -> list[Path]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
+    if any(word.startswith("-") for word in sys.argv[1:]):
+        sys.exit("usage: scripts/dev docs [FOLDER]   (build/guide)")
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "guide"
     print(*build(target), sep="\n")

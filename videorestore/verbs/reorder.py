@@ -21,7 +21,6 @@ from videorestore.plan.assemble import decoding_losses
 from videorestore.plan.layout import copying_layout
 from videorestore.plan.look import small_picture
 from videorestore.plan.scan import index_for, resolve_span
-from videorestore.report.words import counted
 from videorestore.request.verbs import ReorderOptions
 
 SIDE = 160
@@ -103,8 +102,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
     if options.first is not None and order[0] != options.first:
         at = order.index(options.first)
         notes.append(
-            f"frame {options.first} stands at place {at}, not first: {counted(at, 'frame')} before it, between it and the nearer end; "
-            "an open order is only turned round, never cut"
+            f"frame {options.first} stands at place {at}, not first: it is no end of the order, which is turned round but never cut"
         )
     if notes:
         findings["plan"] = notes
