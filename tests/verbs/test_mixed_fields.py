@@ -74,9 +74,15 @@ def test_a_file_that_says_so_is_interlaced_where_no_pixel_tells(tmp_path) -> Non
             found = by_flag(source, scan(source, brief=True))
         assert [v.kind for _, v in found.fields.settled()] == [kind]
     # It stays as it was: flagged, and each of its fields for itself.
-    for verb, words in ((vr.denoise, {}), (vr.restore, {"denoise": "on"}), (vr.reorder, {})):
-        out = str(tmp_path / f"{verb.__name__}.mkv")
-        verb(path, out, codec="ffv1", jobs=1, **words)
+    lossless = {"codec": "ffv1"}
+    for verb, name, words in (
+        (vr.denoise, "a.mkv", lossless),
+        (vr.restore, "b.mkv", {"denoise": "on", **lossless}),
+        (vr.reorder, "c.mkv", lossless),
+        (vr.reorder, "d.mp4", {}),  # the stream itself tells the order there
+    ):
+        out = str(tmp_path / name)
+        verb(path, out, jobs=1, **words)
         with open_source(out) as source:
             assert source.info.extra["field_order"] == "bff" and len(source.index()) == 8
     with open_source(str(path)) as source:

@@ -222,7 +222,7 @@ def plan_encoding(
         (height, width),
         crf=options.crf,
         extra=options.encoder_args,
-        fields=info.extra.get("field_order") in ("tff", "bff"),
+        fields=info.extra.get("field_order", ""),
         hdr=hdr,
     )
     if info.chroma_location not in ("unspecified", "") and reached.subsampling != (0, 0):

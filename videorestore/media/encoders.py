@@ -131,7 +131,7 @@ class Encoder:
         *,
         crf: float | None,
         extra: str,
-        fields: bool,
+        fields: str,
         hdr: tuple[str | None, str | None],
     ) -> list[str]:
         """What FFmpeg is told after the encoder's name.
@@ -146,13 +146,14 @@ class Encoder:
             Quality asked for.
         extra : str
             The user's own arguments.
-        fields : bool
-            The frames are interlaced.
+        fields : str
+            "tff" or "bff" where the frames are interlaced, else "progressive" or nothing.
         hdr : tuple of str or None
             Mastering display, light level.
         """
         words = []
-        flags = self.flags + ("+ildct+ilme" if fields and self.fields else "")
+        apart = self.fields and fields in ("tff", "bff")
+        flags = self.flags + ("+ildct+ilme" if apart else "")
         if flags:
             words += ["-flags", flags]
         if self.quality == "crf" or (self.quality == "asked" and crf is not None):
@@ -163,6 +164,8 @@ class Encoder:
         words += self.more(reached, *size)
         if self.parameters:
             said = [f"{name}={value}" for name, value in zip(self.hdr, hdr) if value]
+            # x264 flags all fields as top first unless it is told.
+            said += [f"{fields}=1"] if apart else []
             parameters = ":".join([*self.parameters[1:], *said])
             words += [self.parameters[0], parameters] if parameters else []
         return words + encoder_words(extra, self.name, _help(self.name))
