@@ -158,6 +158,17 @@ def test_a_dance_of_few_frames_that_steps_back_once_is_no_garbage():
     assert survey(poses[[*range(13), 11, *range(13, 24)]]).worthless == ()
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_the_light_of_a_welder_is_no_garbage(seed):
+    rng = np.random.default_rng(seed)
+    frames = 0.5 * glide(30, speed=0.3)
+    rows, columns = np.mgrid[: frames.shape[1], : frames.shape[2]]
+    glare = 300 * np.exp(-np.hypot(rows - 44, columns - 60) / 10)
+    for k, light in enumerate(rng.choice([0, 0, 0.3, 1, 1.6], 30)):
+        frames[k] = 0.35 * frames[k] + light * glare if light else frames[k]
+    assert survey(noisy(frames, 0.6)).corrupt_suspects == ()
+
+
 def test_noise_that_comes_again_and_again_is_garbage():
     frames = glide(41, speed=0.5)
     frames[1::8] = noisy(np.full_like(frames[1::8], 128), 60)

@@ -26,6 +26,15 @@ def test_bars_do_not_hide_the_noise(bars):
     assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
 
 
+def test_coloured_bars_with_traces_of_a_codec_do_not_hide_it_either():
+    clip = np.pad(noisy(10, 12.0), ((0, 0), (0, 0), (80, 80), (0, 0)))
+    clip[:, :, :80] = clip[:, :, -80:] = (10, 30, 120)
+    clip[::3, 5:9, 3:60] += 1
+    clip[1::3, 5:9, -60:-3] -= 2
+    (found,) = measured(clip, ((0, 10),))
+    assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
+
+
 def test_every_shot_has_its_own_and_the_longest_speaks_for_all_in_brief():
     clip = np.concatenate([noisy(12, 5.0), noisy(10, 20.0, seed=5)])
     shots = ((0, 12), (12, 22))

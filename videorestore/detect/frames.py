@@ -17,6 +17,7 @@ from videorestore.detect.repeats import cadence_of, faults, find_repeats
 
 _AROUND = 12
 _FLAT, _WHITE = 4.0, 200.0  # contrast and level of pictures that show nothing
+_OFTEN = 0.8  # share of the steps around that are smaller than what is usual: one large step in five says so
 _UNLIKE = 1.6  # how much farther from both sides than these from each other
 _STRANGE = 0.25  # in units of the contrast of the sides
 _PALE = 0.4  # a picture with less of their contrast
@@ -33,6 +34,7 @@ _DIMMER, _NEARLY = (
 _STROBE = 0.2  # share of black frames from which on a light was switched
 _AWAY = 4  # frames over which a fade shows
 _PAUSE = 1.5  # usual steps
+_AGAIN = 60  # frames before and after a run in which its picture may come again
 _STALE = 2  # times that a buffer shows an old picture at most
 _LONGEST = LAGS - 1  # a longer interruption is a scene of its own
 
@@ -179,7 +181,7 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
             times = _UNLIKE if length == 1 else 2 * _UNLIKE
             held = length > 1 and inner > times * together[first + 1 : after, 0].max() + 4
             unlike = not held and inner > times * bridge + 4 and inner > _STRANGE * usual
-            # Where every step goes so far, as in drawn dances of few frames, coming back is no sign either.
+            # Where steps often go so far, as in drawn dances of few frames, coming back is no sign either.
             unlike = unlike and inner > _UNLIKE * _usual_step(apart[:, 0], first, after)
             pale = measures.contrast[run].max() < _PALE * usual and bridge < 0.7 * usual
             blanked = bridge < 0.9 * usual and length <= _BLANKED and _blanked(measures, run, sides)
@@ -197,22 +199,24 @@ def _garbage(measures: Measures, black: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _usual_step(steps: NDArray[np.float64], first: int, after: int) -> float:
-    """The median of the steps around a run; its own, in and out, do not count. 0 where there are none."""
+    """How far steps around a run often go; its own, in and out, do not count. 0 where there are none."""
     near = np.concatenate([steps[max(1, first - _AROUND) : first], steps[after + 1 : after + 1 + _AROUND]])
-    return float(np.median(near)) if len(near) else 0.0
+    return float(np.quantile(near, _OFTEN)) if len(near) else 0.0
 
 
 def _returning(measures: Measures, strangers: list[slice]) -> list[slice]:
-    """Those of some short runs that show, one as the next, the same: a buffer's old picture comes twice at most."""
-    places = sorted(strangers, key=lambda run: int(run.start))
-    shown = [measures.blocks[run.start] - measures.blocks[run.start].mean() for run in places]
-    group = np.arange(len(places))
-    for k, one in enumerate(shown):
-        for other in range(k + 1, min(k + LAGS + 1, len(places))):
-            two = shown[other]
-            if float((one * two).mean()) > _SAME * float(one.std() * two.std()):
-                group[group == group[other]] = group[k]
-    return [run for run, own in zip(places, group) if (group == own).sum() > _STALE]
+    """Those of some short runs whose picture is shown at other times, too: a buffer's old picture comes twice at most."""
+    meant: list[slice] = []
+    for run in strangers:
+        start = max(0, run.start - _AGAIN)
+        shown = measures.blocks[start : run.stop + _AGAIN]
+        shown = shown.reshape(len(shown), -1) - shown.mean(axis=(1, 2))[:, None]
+        shown = shown / (np.linalg.norm(shown, axis=1)[:, None] + 1e-9)
+        own, *sides = (shown @ shown[k - start] for k in (run.start, run.start - 1, run.stop))
+        same = (own > _SAME) & (own > np.max(sides, axis=0))
+        if sum(1 for _ in runs(same)) > _STALE:
+            meant.append(run)
+    return meant
 
 
 def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
