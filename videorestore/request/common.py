@@ -76,7 +76,7 @@ class Common(Reading):
     quality: Quality = option(
         "default",
         words("fast", "default", "best"),
-        "fast takes a third to a half of the time of default, best two to three times as long for a little more",
+        "fast takes a third to a half of the time of default; best about twice as long, for 0 to 0.25 dB",
         group="model",
     )
     seed: int = option(
