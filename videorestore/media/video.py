@@ -202,19 +202,22 @@ class VideoSource(Source):
     def glimpses(self, count: int, length: int) -> list[Frame]:
         """``count`` stretches of ``length`` frames from all over the file, numbered through; makes no index.
 
-        Each begins at a key frame, so that there are fewer of them where there are few of these.
+        Each begins at a key frame, or where one before it ended; there are fewer of them where there are few of these.
         """
         seconds = Fraction(self._container_facts.get("header_duration_s") or 0)
         step, seen = 1 / self._rate, set[int]()
         found: list[Frame] = []
         for k in range(count):
-            log, left = Log(), length
+            log, left, passed = Log(), length, 0
             mark = round((self._origin + seconds * k / count) / self._tick)
             for item in self._decoder.pictures(log, careful=False, strict=False, seek=mark):
                 # What a key frame leaves to be shown before it needs frames that were not read.
                 if item.pts is None or item.pts < min(log.keys, default=item.pts + 1):
                     continue
-                if not left or item.pts in seen:
+                if item.pts in seen:
+                    passed += 1
+                    continue
+                if not left or passed > length:
                     break
                 seen.add(item.pts)
                 left -= 1
