@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from videorestore.clip import Clip, ClipInfo, PixelFormat
+from videorestore.errors import MediaReadError
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.media.decoder import Decoder
 from videorestore.plan.scan import index_for, resolve_span
@@ -77,3 +78,14 @@ def test_a_range_to_the_end_or_beyond_needs_all(path, fresh):
         assert index_for(source, Span(start=0, stop=80)).whole
     with open_source(path) as source:
         assert index_for(source, Span(start=4)).whole
+
+
+def test_a_range_that_a_file_has_lost_is_the_fault_of_the_file(path, tmp_path):
+    whole = path.read_bytes()
+    (tmp_path / "cut.mkv").write_bytes(whole[: len(whole) // 3])
+    with open_source(tmp_path / "cut.mkv") as source:
+        index = source.index()
+    assert 0 < len(index) < 60
+    assert resolve_span(Span(start=0, stop=70), index) == (0, len(index))
+    with pytest.raises(MediaReadError, match="60:70 must be readable"):
+        resolve_span(Span(start=60, stop=70), index)

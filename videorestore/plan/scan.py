@@ -18,7 +18,7 @@ from videorestore.detect.cuts import with_gaps
 from videorestore.detect.fields import Fields, judge_shots
 from videorestore.detect.frames import Survey, judge
 from videorestore.detect.measures import Measures
-from videorestore.errors import InputError
+from videorestore.errors import InputError, MediaReadError
 from videorestore.fields.split import FieldView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import FrameIndex, Source
@@ -156,6 +156,10 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
         stop = n if span.stop is None else int(span.stop)
         if start < n < stop and index.losses:
             stop = n
+        if n <= start < stop and index.losses:
+            raise MediaReadError(
+                f"frames {start}:{stop} must be readable, those of 0:{n} are ({index.losses[0]}); name an earlier range."
+            )
     if not 0 <= start < stop <= n:
         raise InputError(
             f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."
