@@ -86,6 +86,18 @@ def test_only_presentation_times_tell_of_lost_frames(policy: str, count: int) ->
         assert len(time_gaps(seen)) == len(dropped(seen)) == count
 
 
+@pytest.mark.parametrize(("name", "count"), [("a.mkv", 1), ("a.gif", 0)])
+def test_a_picture_of_a_gif_is_shown_as_long_as_its_maker_wants(
+    tmp_path: Path, name: str, count: int
+) -> None:
+    times = tuple(Fraction(k + (k > 5), 25) for k in range(12))
+    frames = np.delete(moving(13), 6, axis=0)
+    clip = Clip(frames=frames, times=times, info=ClipInfo(format=PixelFormat(model="rgb")))
+    vr.write(clip, str(tmp_path / name), codec="ffv1" if name.endswith("mkv") else None)
+    with open_source(str(tmp_path / name)) as source:
+        assert len(time_gaps(scan(source, None))) == count
+
+
 def test_a_gap_in_the_numbers_is_a_missing_frame(tmp_path: Path) -> None:
     for k, picture in enumerate(moving(8)):
         if k != 5:

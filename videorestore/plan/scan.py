@@ -200,6 +200,9 @@ def scan(
         start, stop = resolve_span(span, index)
         measures, combs = _look(source.frames(start, stop), without, progress, stop - start)
     found = _shifted(judge(measures, index.times[start:stop]), start)
+    if source.info.extra.get("codec") == "gif":
+        # Whoever drew it said of every picture how long it is shown.
+        found = replace(found, holes=())
     gone = without | {i for i in range(start, stop) if index.statuses[i] != "good"}
     found = replace(found, cuts=tuple(with_gaps(found.cuts, gone)))
     shots = shots_between(found.cuts, start, stop)
