@@ -12,7 +12,7 @@ _FEW = 4  # frames on either side of some repeats that tell how much moves
 _APART = 0.5  # of the least that moves in a shot: more is no repeat
 # A step behind repeats, in units of its larger neighbour, that shows that the picture stood still.
 _GENTLE = 0.8
-_OFTEN = 4  # repeats around one that make a rhythm
+_OFTEN, _EVEN = 4, 3  # repeats around one that make a rhythm; the same at even distances
 _HIDDEN = (
     2**0.5
 )  # steps behind repeats, in units of the others: 1 where nothing was hidden, 2 where a frame was
@@ -94,18 +94,18 @@ def _rhythm(measures: Measures, repeats: NDArray[np.bool_]) -> NDArray[np.bool_]
     rhythm = np.zeros(len(repeats), np.bool_)
     found = list(runs(repeats))
 
-    def goes_on(first: int, last: int) -> bool:
+    def goes_on(first: int, last: int, least: int) -> bool:
         near = slice(max(1, first - _AROUND), last + 1 + _AROUND)
         steps, after = measures.step[near], behind[near]
         fresh = steps[~after & ~repeats[near]]
-        enough = after.sum() >= _OFTEN
+        enough = after.sum() >= least
         return bool(enough and (not len(fresh) or np.median(steps[after]) < _HIDDEN * np.median(fresh)))
 
     for first, last in found:
-        rhythm[first : last + 1] = goes_on(first, last)
-    for some in (found[k : k + _OFTEN] for k in range(len(found) - _OFTEN + 1)):
+        rhythm[first : last + 1] = goes_on(first, last, _OFTEN)
+    for some in (found[k : k + _EVEN] for k in range(len(found) - _EVEN + 1)):
         (first, _), (_, last) = some[0], some[-1]
-        if np.ptp(np.diff([start for start, _ in some])) <= 1 and goes_on(first, last):
+        if np.ptp(np.diff([start for start, _ in some])) <= 1 and goes_on(first, last, _EVEN):
             rhythm[first : last + 1] = True
     return rhythm
 
