@@ -1,5 +1,6 @@
 """The noise of every shot, and what stands in the way of measuring it."""
 
+import cv2
 import numpy as np
 import pytest
 
@@ -31,6 +32,17 @@ def test_coloured_bars_with_traces_of_a_codec_do_not_hide_it_either():
     clip[:, :, :80] = clip[:, :, -80:] = (10, 30, 120)
     clip[::3, 5:9, 3:60] += 1
     clip[1::3, 5:9, -60:-3] -= 2
+    (found,) = measured(clip, ((0, 10),))
+    assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_bars_of_blurred_picture_do_not_hide_it_either(upright):
+    seen = noisy(10, 12.0)
+    width = seen.shape[2]
+    clip = np.stack([cv2.GaussianBlur(cv2.resize(f, (3 * width, f.shape[0])), (0, 0), 6) for f in seen])
+    clip[:, :, width : 2 * width] = seen
+    clip = clip.swapaxes(1, 2).copy() if upright else clip
     (found,) = measured(clip, ((0, 10),))
     assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
 

@@ -37,6 +37,10 @@ CRUSHED, EQUAL = 20.0, 0.2
 """Noise stronger than what can vanish in blacks and whites that were cut off leaves less than this share of the pixels equal
 to their neighbours: an eighth where all is black."""
 
+GRAIN, SOFT, CELL = 4.0, 1 / 16, 8
+"""Variance of noise (levels squared) in nearly all of the middle from which on margins with at most this share of it everywhere are
+bars of blurred picture, and the side in pixels of what is compared. Set, not measured: a blur over three pixels leaves less."""
+
 LOUDER = 1.3
 """Noise of the fields of one parity over that of the other from which on each has its own. Set, not measured: two measurements of the
 same noise differ by less."""
@@ -179,6 +183,28 @@ def without_bars(frames: FloatArray) -> FloatArray:
         lines = np.flatnonzero(shows)
         if len(lines):
             frames = frames.take(np.arange(lines[0], lines[-1] + 1), axis=axis)
+    return _without_soft(frames)
+
+
+def _without_soft(frames: FloatArray) -> FloatArray:
+    """The same without margins of blurred picture, as beside an upright clip in a wide frame: what was blurred lost its noise."""
+    if len(frames) < 2 or min(frames.shape[1:3]) < 4 * CELL:
+        return frames
+    change = np.diff(frames.mean(axis=3, dtype=np.float32), axis=0)
+    grain = np.square(np.diff(np.diff(change, axis=1), axis=2)).mean(axis=0) * (frames.shape[3] / 8)
+    rows, columns = (length // CELL for length in grain.shape)
+    cells = grain[: rows * CELL, : columns * CELL].reshape(rows, CELL, columns, CELL).mean(axis=(1, 3))
+    for axis in (1, 2):
+        # Of each row or column of cells nearly the least and nearly the most.
+        least, most = np.quantile(cells, (0.1, 0.9), axis=2 - axis)
+        middle = slice(len(least) * 7 // 16, len(least) * 9 // 16 + 1)
+        usual = float(np.median(least[middle]))
+        lines = np.flatnonzero(most > SOFT * usual)
+        if usual > GRAIN and len(lines) > 2:
+            # The outermost cells may be soft in part.
+            first, last = int(lines[0]), int(lines[-1])
+            cut = slice((first + 1) * CELL if first else 0, last * CELL if last + 1 < len(most) else None)
+            frames = frames[:, cut] if axis == 1 else frames[:, :, cut]
     return frames
 
 
