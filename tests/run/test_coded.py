@@ -48,7 +48,7 @@ def test_where_nothing_is_to_do_the_file_is_copied(film, tmp_path):
         (["-c", "copy"], "film.ts", "out.mp4"),
         (["-c:v", "libx265", "-x265-params", "log-level=none"], "film.mp4", "out.mkv"),
         (["-c:v", "mpeg2video", "-pix_fmt", "yuv420p", "-bf", "2"], "film.mpg", "out.mkv"),
-        (["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"], "film.avi", "out.mov"),
+        (["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"], "film.avi", "out.mkv"),
     ],
 )
 def test_where_nothing_is_to_do_the_stream_goes_into_another_container(film, tmp_path, words, name, output):
@@ -58,6 +58,14 @@ def test_where_nothing_is_to_do_the_stream_goes_into_another_container(film, tmp
     assert origins(record) == {"kept"}
     assert any("10 of 10 frames were copied" in note for note in record["notes"])
     assert np.array_equal(vr.read(source).frames, vr.read(written).frames)
+
+
+def test_what_players_of_mp4_refuse_is_not_copied_into_it(film, tmp_path):
+    source, written = tmp_path / "film.avi", tmp_path / "out.mp4"
+    words = ["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"]
+    subprocess.run([ffmpeg(), "-v", "error", "-i", str(film), *words, str(source)], check=True)
+    assert origins(vr.restore(source, str(written), **OPTIONS).record) == {"recoded"}
+    assert vr.inspect(written).record["streams"][0]["codec"] == "h264"
 
 
 @pytest.mark.parametrize("more", [{"crf": 20}, {"range": "2:8"}])

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.make.work import Work
-from videorestore.media.containers import codecs_of, container_of
+from videorestore.media.containers import Container, codecs_of, container_of
 from videorestore.media.encode import SinkOptions
-from videorestore.media.encoders import DEFAULT_CRF
+from videorestore.media.encoders import DEFAULT_CRF, encoder_for
 from videorestore.media.groups import Groups, own_coding
 from videorestore.media.outputs import kind_of
 from videorestore.media.segments import encoding_for
@@ -79,12 +79,19 @@ def copied_groups(
     if sink.own is None and not (
         container is not None
         and not container.free_clock
-        and facts.get("codec") in codecs_of(container)
+        and _takes(container, str(facts.get("codec")))
         and _all_stays(source, sink, work, notes, facts)
     ):
         return None
     kept = tuple(n["fact"].get("source") if n["fact"]["origin"] == "kept" else None for n in notes)
     return Groups(path=source, stream=facts.get("stream", 0), index=index, kept=kept)
+
+
+def _takes(container: Container, codec: str) -> bool:
+    """Whether a stream may be copied into another container: players of mp4 and mov are picky, so only what results have there."""
+    encoder = encoder_for(codec)
+    usual = encoder is not None and encoder.name in container.encoders
+    return codec in codecs_of(container) and (usual or not container.pictures_as_420)
 
 
 def sink_like(source: Source, output: str, sink: SinkOptions, work: Work) -> SinkOptions:
