@@ -97,13 +97,14 @@ SEEN = set()
 
 
 def always_dies(folder, mother):
-    """The mother works until one more of the others is dead."""
+    """The mother works until one more of the others is dead, and for as long as it takes until that is noticed."""
     if os.getpid() != mother:
         (folder / str(os.getpid())).touch()
         os.kill(os.getpid(), 9)
     deadline = time.monotonic() + 30
     while len(list(folder.iterdir())) == len(SEEN) and time.monotonic() < deadline:
         time.sleep(0.05)
+    time.sleep(0.5)
     SEEN.update(path.name for path in folder.iterdir())
 
 

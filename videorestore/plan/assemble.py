@@ -82,6 +82,9 @@ def assemble(
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
+    # Frames that are read only to be searched for damage, or beside it, are not denoised.
+    beside = 2 * _halo(replace(steps, masks=None), options)
+    worked = [min(frames, p.stop - p.start + beside) for p, (_, frames) in zip(pieces, cost)]
     noised = [_at(scan.shots, steps.noises, p.start) is not None for p in pieces]
     made, once = steps.denoises or steps.masks is not None, steps.reads_once
     clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
@@ -112,8 +115,10 @@ def assemble(
             )
             if clean and model == "motion" and not noisy
             # Where no noise is removed nothing is done along motion before.
-            else layouts[model if noisy or not clean else "curve"].piece_bytes(frames, clean=clean)
-            for (model, frames), noisy in zip(cost, noised)
+            else layouts[model if noisy or not clean else "curve"].piece_bytes(
+                denoised if clean and model == "motion" else frames, clean=clean
+            )
+            for (model, frames), denoised, noisy in zip(cost, worked, noised)
         ),
         piece_disk=max(
             spool_bytes(*size, frames, made=made, beside=model == "mixed", folded=once and model == "motion")
