@@ -156,6 +156,14 @@ def test_two_results_need_two_names(
     assert not work.calls
 
 
+@pytest.mark.parametrize("name", ["pages/", "pages", "new/"])
+def test_a_page_is_a_file(command: Call, work: Work, clip: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "pages").mkdir()
+    result = command("denoise", "in.mkv", "-o", "out.mkv", "-y", "--report", name)
+    assert result.status == ExitStatus.USAGE and "--report must name a file" in result.err
+    assert not work.calls
+
+
 def test_a_folder_that_is_not_there(command: Call, work: Work, clip: Path) -> None:
     result = command("denoise", "in.mkv", "-o", "no/such/out.mkv")
     assert result.status == ExitStatus.FAILED and not work.calls and result.err.count("\n") == 1
