@@ -7,6 +7,7 @@ that was written to. Everything else is an answer.
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import resource
@@ -226,7 +227,7 @@ def case(number: int, seed: int, good: dict[str, bytes], folder: Path) -> list[s
     return [*words, *limits, "--progress", "none", "-q"]
 
 
-def fuzz(count: int, seed: int) -> int:
+def fuzz(files: int, seed: int) -> int:
     """Run so many; returns how many were bad."""
     finds, answers = Path("fuzz-finds"), Counter[str]()
     for line in COMMANDS:
@@ -236,7 +237,7 @@ def fuzz(count: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as place:
         good = clips(Path(place))
         folder = Path(place) / "case"
-        for number in range(count):
+        for number in range(files):
             words = case(number, seed, good, folder)
             found = verdict(words, folder)
             answers[found or "fine"] += 1
@@ -246,9 +247,11 @@ def fuzz(count: int, seed: int) -> int:
                 print(f"{seed}-{number}: {' '.join(words)}: {found}", flush=True)
     for answer, times in answers.most_common():
         print(f"{times:6d} {answer}")
-    return count - answers["fine"]
+    return files - answers["fine"]
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:3]]
-    sys.exit(1 if fuzz(*(numbers + [500, 0][len(numbers) :])) else 0)
+    asked = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__.split("\n")[0])
+    asked.add_argument("files", nargs="?", type=int, default=500, help="how many files are mutated (%(default)s)")
+    asked.add_argument("seed", nargs="?", type=int, default=0, help="of the mutations (%(default)s)")
+    sys.exit(1 if fuzz(**vars(asked.parse_args())) else 0)
