@@ -252,6 +252,8 @@ def fuzz(files: int, seed: int) -> int:
 
 if __name__ == "__main__":
     asked = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__.split("\n")[0])
-    asked.add_argument("files", nargs="?", type=int, default=500, help="how many files are mutated (%(default)s)")
+    asked.add_argument(
+        "files", nargs="?", type=int, default=500, help="how many files are mutated (%(default)s)"
+    )
     asked.add_argument("seed", nargs="?", type=int, default=0, help="of the mutations (%(default)s)")
     sys.exit(1 if fuzz(**vars(asked.parse_args())) else 0)

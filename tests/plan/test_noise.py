@@ -6,7 +6,7 @@ import pytest
 
 from tests.verbs.test_verbs import drifting
 from videorestore.plan.drift import with_drift
-from videorestore.plan.noise import measure_noises, noise_facts, usual_noise
+from videorestore.plan.noise import measure_noises, noise_facts, of_both_fields, usual_noise
 from videorestore.spatial.noise import Noise
 
 
@@ -126,3 +126,17 @@ def test_what_differs_by_chance_does_not_drift():
     steady, other = Noise(sd=20.0, low=19.0, high=21.0), Noise(sd=21.0, low=20.0, high=22.0)
     assert with_drift(steady, (0, 500), frozenset(), lambda stretches: [other for _ in stretches]) is steady
     assert with_drift(steady, (0, 40), frozenset(), lambda stretches: 1 / 0) is steady
+
+
+@pytest.mark.parametrize(
+    ("top", "bottom", "fields"),
+    [(0.0, 0.0, ()), (6.0, 6.0, ()), (4.0, 16.0, (0.343, 1.372)), (0.0, 8.0, (0.0, 1.414))],
+)
+def test_the_fields_of_a_worn_head_have_their_own_noise(
+    top: float, bottom: float, fields: tuple[float, ...]
+) -> None:
+    upper, lower = (
+        Noise(sd=sd, low=0.9 * sd, high=1.1 * sd, offset=sd**2, trustworthy=True) for sd in (top, bottom)
+    )
+    (found,) = of_both_fields([upper], [lower])
+    assert found.fields == pytest.approx(fields, abs=1e-3)

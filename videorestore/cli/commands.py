@@ -82,7 +82,9 @@ def _check(source: str, output: str | None, options: Any) -> None:
         )
     for field, name in made:
         if field == "report" and (name.endswith(("/", os.sep)) or os.path.isdir(name)):
-            raise UsageError(f"--report must name a file, got the folder {name}; add a name, such as page.html.")
+            raise UsageError(
+                f"--report must name a file, got the folder {name}; add a name, such as page.html."
+            )
     for name in outputs:
         # A dry run writes nothing, so only harm to the input is refused.
         check_place(name, inputs, overwrite=options.overwrite or getattr(options, "dry_run", False))

@@ -14,7 +14,7 @@ from videorestore.make.masks import NanMasks
 from videorestore.make.pipeline import CONTEXT, Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.window import spool_bytes, wants_disk
-from videorestore.make.work import Shot, Slot
+from videorestore.make.work import Piece, Shot, Slot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import FrameIndex, Source
 from videorestore.media.streams import Excerpt
@@ -82,12 +82,8 @@ def assemble(
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
-    # Frames that are read only to be searched for damage, or beside it, are not denoised.
-    beside = 2 * _halo(replace(steps, masks=None), options)
-    worked = [min(frames, p.stop - p.start + beside) for p, (_, frames) in zip(pieces, cost)]
     noised = [_at(scan.shots, steps.noises, p.start) is not None for p in pieces]
     made, once = steps.denoises or steps.masks is not None, steps.reads_once
-    clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
     info = retimed(source.info, steps.slots)
     if scan.fields.kinds or info.fps != source.info.fps:
         # Where no pixel tells, frames stay flagged as they were, unless there are new ones between them.
@@ -106,20 +102,7 @@ def assemble(
         losses=decoding_losses(scan.index),
         span=span_of(scan),
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
-        likely_bytes=max(
-            passed_bytes(
-                size[0] * size[1],
-                frames,
-                making_bytes(size, steps, options),
-                searched=steps.masks is not None,
-            )
-            if clean and model == "motion" and not noisy
-            # Where no noise is removed nothing is done along motion before.
-            else layouts[model if noisy or not clean else "curve"].piece_bytes(
-                denoised if clean and model == "motion" else frames, clean=clean
-            )
-            for (model, frames), denoised, noisy in zip(cost, worked, noised)
-        ),
+        likely_bytes=_likely_bytes(pieces, cost, layouts, steps, noised, size, options),
         piece_disk=max(
             spool_bytes(*size, frames, made=made, beside=model == "mixed", folded=once and model == "motion")
             if layouts[model].on_disk and (model == "motion" or wants_disk(*size, frames))
@@ -130,6 +113,34 @@ def assemble(
         core=layouts["stretch"].core,
         on_disk=tuple(model for model, layout in layouts.items() if layout.on_disk),
     )
+
+
+def _likely_bytes(
+    pieces: tuple[Piece, ...],
+    cost: list[tuple[str, int]],
+    layouts: dict[str, Layout],
+    steps: Steps,
+    noised: list[bool],
+    size: tuple[int, int],
+    options: Common,
+) -> int:
+    """What the largest piece will take, where `piece_bytes` is what it may take."""
+    making, searched = making_bytes(size, steps, options), steps.masks is not None
+    clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
+    # Frames that are read only to be searched for damage, or beside it, are not denoised.
+    beside = 2 * _halo(replace(steps, masks=None), options)
+
+    def taken(piece: Piece, model: str, frames: int, noisy: bool) -> int:
+        if not clean:
+            return layouts[model].piece_bytes(frames, clean=False)
+        if model != "motion":
+            # Where no noise is removed nothing is done along motion before.
+            return layouts[model if noisy else "curve"].piece_bytes(frames, clean=True)
+        if not noisy:
+            return passed_bytes(size[0] * size[1], frames, making, searched=searched)
+        return layouts[model].piece_bytes(min(frames, piece.stop - piece.start + beside), clean=True)
+
+    return max(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
 
 
 def _with_holes(steps: Steps, lacking: dict[int, bool]) -> Steps:

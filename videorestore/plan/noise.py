@@ -120,7 +120,7 @@ def of_both_fields(tops: Sequence[Noise], bottoms: Sequence[Noise]) -> tuple[Noi
 
 def _in_common(top: Noise, bottom: Noise) -> Noise:
     quiet, loud = sorted((top, bottom), key=lambda noise: noise.sd)
-    if not loud.trustworthy or loud.sd < LOUDER * quiet.sd or loud.low < quiet.high:
+    if not loud.trustworthy or loud.sd <= LOUDER * quiet.sd or loud.low < quiet.high:
         return top
     usual = float(np.hypot(top.sd, bottom.sd) / np.sqrt(2.0))
     return replace(loud.scaled(usual / loud.sd), fields=(top.sd / usual, bottom.sd / usual))
