@@ -138,6 +138,15 @@ def test_every_25th_frame_repeated_is_another_rate_unless_it_hides_frames(lost):
     assert found.frozen == (found.duplicates if lost else ())
 
 
+@pytest.mark.parametrize("sd", [0, 4])
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_single_repeat_is_a_fault_only_where_it_hides_a_frame(lost, sd):
+    picked = [*range(20), 19, *range(21 if lost else 20, 40)]
+    found = survey(noisy(glide(), sd)[picked])
+    assert found.duplicates == (20,)
+    assert found.frozen == ((20,) if lost else ())
+
+
 def test_a_repeat_at_the_end_with_nothing_behind_it_is_judged_without_a_warning():
     frames = glide(12)
     frames[-1] = frames[-2]

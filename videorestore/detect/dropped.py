@@ -70,7 +70,7 @@ def find_holes(times: Sequence[Fraction], measures: Measures) -> list[Dropped]:
     for k in range(1, len(times)):
         lost = counts[k - 1] - 1
         if 1 <= lost <= LONGEST_HOLE:
-            odds = _jump_odds(measures, counts, k)
+            odds = jump_odds(measures, counts, k, prior=_FOR_LOSS)
             found.append(
                 Dropped(after=k - 1, count=lost, probability=round(float(1 / (1 + np.exp(-odds))), 3))
             )
@@ -98,10 +98,10 @@ def grid_steps(times: Sequence[Fraction]) -> list[int] | None:
     return [int(c) for c in counts]
 
 
-def _jump_odds(measures: Measures, counts: Sequence[int], k: int) -> float:
-    """Log odds of a jump by as many steps as the times have, before frame k, against one by a single step.
+def jump_odds(measures: Measures, counts: Sequence[int], k: int, *, prior: float = 0.0) -> float:
+    """Log odds of a jump by ``counts[k - 1]`` steps before frame k against one by a single step, ``prior`` without the picture.
 
-    0 where nothing moves to be seen: then nobody can tell. Noise hides motion, so that nothing follows from not seeing it.
+    Steps around are read where all of ``counts`` are 1: holes in the times have more, repeats 0. 0 where nothing moves to be seen: then nobody can tell. Noise hides motion, so that nothing follows from not seeing it.
     """
     near = [j for j in range(max(1, k - _AROUND), min(len(measures), k + _AROUND + 1)) if abs(j - k) > 1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,7 +110,7 @@ def _jump_odds(measures: Measures, counts: Sequence[int], k: int) -> float:
     if measures.agreement[k] > 0.4 and np.isfinite(tracked[k]) and len(around) >= 4:
         spread = max(_spread(np.asarray(around)), _LENGTHEN)
         whole = float(np.log(counts[k - 1]))
-        return _FOR_LOSS + _log_t(tracked[k] - whole, spread) - _log_t(tracked[k], spread)
+        return prior + _log_t(tracked[k] - whole, spread) - _log_t(tracked[k], spread)
     lag = min(counts[k - 1], LAGS)
 
     def change(j: int, lag: int) -> float:
@@ -129,7 +129,7 @@ def _jump_odds(measures: Measures, counts: Sequence[int], k: int) -> float:
     farthest = next(values for lag in range(LAGS, 0, -1) if (values := usual(lag)))
     if one < np.log(_QUIET) and float(np.median(farthest)) - one < 2 * spread / np.sqrt(len(single)):
         return 0.0
-    return _FOR_LOSS + _log_t(here - more, spread) - _log_t(here - one, spread)
+    return prior + _log_t(here - more, spread) - _log_t(here - one, spread)
 
 
 def _spread(values: NDArray[np.float64]) -> float:

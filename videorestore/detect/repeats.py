@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.detect.dropped import jump_odds
 from videorestore.detect.measures import LAGS, Measures, runs
 
 _AROUND = 12  # frames on either side that tell how much moves
 _FEW = 4  # frames on either side of some repeats that tell how much moves
 _APART = 0.5  # of the least that moves in a shot: more is no repeat
-# A step behind repeats, in units of its larger neighbour, that shows that the picture stood still.
-_GENTLE = 0.8
 _OFTEN, _EVEN = 4, 3  # repeats around one that make a rhythm; the same at even distances
 _HIDDEN = (
     2**0.5
@@ -121,18 +120,15 @@ def _standing(measures: Measures, repeats: NDArray[np.bool_]) -> NDArray[np.bool
             before = measures.busiest[max(1, k - 3) : k]
             after = measures.busiest[end + 1 : end + 4]
             calm = min(float(np.nanmedian(before)), float(np.nanmedian(after)))
-            # What a freeze hid comes all at once behind it: a step that is gentle beside its neighbours hides nothing.
-            beside = np.nanmax([measures.step[k - 1], *measures.step[end + 2 : end + 3]])
-            gentle = bool(measures.step[end + 1] < _GENTLE * beside)
-            standing[k : end + 1] = calm < 2.5 or gentle or _nothing_lost(measures, repeats, k, end)
+            standing[k : end + 1] = calm < 2.5 or _nothing_lost(measures, repeats, k, end)
     return standing
 
 
 def _nothing_lost(measures: Measures, repeats: NDArray[np.bool_], first: int, last: int) -> bool:
     """Whether the picture of some repeats is seen before or after them, too, as between flashes in a scene that stands.
 
-    Or whether that behind several repeats differs from them by no more than a step around: a pause. A single repeat
-    of a film stutters whether or not something was lost; a screen, which has no grain, changes when it likes.
+    Or whether that behind them differs from them by no more than a step around, or rather by one step than by as many
+    as frames were hidden: a pause, or a film brought to another rate.
     """
     same = float(np.nanmax(measures.plain[first : last + 1, 0])) / _APART
     again = [*measures.plain[first - 1, 1:]]
@@ -142,9 +138,13 @@ def _nothing_lost(measures: Measures, repeats: NDArray[np.bool_], first: int, la
     if any(other <= same for other in again):
         return True
     beside = range(max(1, first - _FEW), min(len(repeats), last + 2 + _FEW))
-    steps = [k for k in beside if not (repeats[k] or k == last + 1)]
+    steps = [k for k in beside if not (repeats[k] or repeats[k - 1])]
     plain, followed = measures.plain[:, 0], measures.compensated[:, 0]
     # What went on meanwhile is seen by itself, or by what motion cannot explain.
     both = plain, np.where(np.isnan(followed), plain, followed)
-    pause = last > first or bool(measures.grain[first] == 0)
-    return pause and all(seen[last + 1] <= seen[steps].max(initial=0.0 if steps else np.inf) for seen in both)
+    if all(seen[last + 1] <= seen[steps].max(initial=0.0 if steps else np.inf) for seen in both):
+        return True
+    counts = np.where(repeats, 0, 1)
+    for start, end in runs(repeats[:-1]):
+        counts[end + 1] = end - start + 2
+    return jump_odds(measures, counts[1:].tolist(), last + 1) <= 0
