@@ -96,3 +96,13 @@ def test_damaged_files_through_the_identity_path(make: Make, tmp_path: Path, nam
                 continue
         assert len(open_source(out).index()) == done.n_frames
         assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, out.name]
+
+
+def test_nan_that_signal_are_missing_as_any_other(tmp_path: Path) -> None:
+    values = np.full((3, 8, 8, 1), 0.5, np.float32)
+    values.view(np.uint32)[1, 2, 3] = 0x7F800001
+    np.save(tmp_path / "a.npy", values)
+    source = open_source(str(tmp_path / "a.npy"))
+    with np.errstate(all="raise"):
+        sums = [float(np.nansum(frame.planes[0] + np.float32(0))) for frame in source.frames()]
+    assert sums == [32.0, 31.5, 32.0]

@@ -142,6 +142,10 @@ class ArraySource(Source):
                     raise MediaReadError(
                         f"float samples must lie in 0..1, frame {k} holds {largest:g}; scale the array, or put NaN there."
                     )
+                missing = np.isnan(picture)
+                if missing.any():
+                    # A damaged file may hold NaN that signal: every sum with one of them would warn.
+                    picture = np.where(missing, picture.dtype.type(np.nan), picture)
             if picture.dtype != self._format.dtype:
                 picture = picture.astype(self._format.dtype)
             planes = tuple(picture[:, :, c] for c in range(picture.shape[2]))
