@@ -79,6 +79,14 @@ def test_several_files_need_a_folder_and_different_names(
     assert result.status == ExitStatus.USAGE and not work.calls and result.err.count("\n") == 1
 
 
+def test_a_name_behind_json_is_told_as_the_input_that_it_became(
+    command: Call, work: Work, three: Path
+) -> None:
+    result = command("restore", "a.avi", "-o", "o.mkv", "--json", "r.json")
+    assert result.status == ExitStatus.USAGE and not work.calls
+    assert "r.json" in result.err and "--json takes no name" in result.err
+
+
 def test_settings_come_from_a_file_and_the_command_line_goes_first(
     command: Call, work: Work, three: Path
 ) -> None:

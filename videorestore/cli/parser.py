@@ -181,8 +181,8 @@ def _parse_verb(name: str, args: list[str], place: Callable[[str], str]) -> Comm
         raise UsageError(f"-o OUTPUT must be given, got none; write videorestore {name} {source} -o OUTPUT.")
     if extra and not (str(output).endswith(("/", os.sep)) or os.path.isdir(place(str(output)))):
         raise UsageError(
-            f"-o must name a folder when there are {1 + len(extra)} inputs, got {output}; end it with a slash, "
-            "and quote names with spaces."
+            f"-o must name a folder when there are {1 + len(extra)} inputs ({source} to {extra[-1]}), "
+            f"got {output}; end it with a slash, and quote names with spaces (--json takes no name: it prints)."
         )
     try:
         options = complete(TABLE[name].options, given)
