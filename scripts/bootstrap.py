@@ -8,6 +8,8 @@ Standard library only: this runs on a machine that has nothing but Python 3.11+ 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -20,22 +22,38 @@ SIZE = {"run": 890, "dev": 1040}
 """MB on disk, as `du` counts them."""
 
 
+def enter() -> None:
+    """Run the script that calls this again by the environment's Python, unless this one has what it needs."""
+    if importlib.util.find_spec("cv2") is None:
+        sys.stdout.flush()
+        status, python = prepared("dev")
+        if python is None:
+            sys.exit(status)
+        os.execv(python, [str(python), *sys.argv])
+
+
 def main() -> int:
-    extra = sys.argv[1] if len(sys.argv) > 1 else "run"
+    status, python = prepared(sys.argv[1] if len(sys.argv) > 1 else "run")
+    if python is not None:
+        print(python)
+    return status
+
+
+def prepared(extra: str) -> tuple[int, Path | None]:
+    """A status to end with, and the environment's Python where it could be set up; else why not is said."""
     if sys.version_info < (3, 11):  # noqa: UP036 (an old Python must learn why)
         say(
             f"error: Python must be 3.11 or newer, found {sys.version.split()[0]}; set PYTHON=/path/to/python3.11."
         )
-        return 1
+        return 1, None
     try:
-        print(ensure(extra))
+        return 0, ensure(extra)
     except subprocess.CalledProcessError as error:
         say(error.stdout or "")
         say(
             f"error: the set-up must succeed, got status {error.returncode}; see the lines above, then run this again."
         )
-        return 1
-    return 0
+        return 1, None
 
 
 def ensure(extra: str) -> Path:

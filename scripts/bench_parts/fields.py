@@ -1,6 +1,6 @@
 """Interlaced video made from progressive clips at field rate: the missing lines, against FFmpeg's four deinterlacers.
 
-    scripts/dev bench fields [--quick] [--clips FOLDER]
+    scripts/bench fields [--quick] [--clips FOLDER]
 
 Ours is the command ``videorestore deinterlace`` with its defaults, on a file. PSNR is over the missing lines of luma;
 ``rest`` is the mean difference between successive frames at places that rest in the truth, ours over bwdif's. ``noisy`` is

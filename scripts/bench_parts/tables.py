@@ -2,7 +2,7 @@
 
 A document says where a result belongs by a pair of comments, ``<!-- bench startup.startup -->`` and
 ``<!-- end -->``: section, part and, after further dots, keys of the result. What stands between them is written
-by ``scripts/dev bench ... --write`` alone, with the day, the commit and the machine; the second comment then carries a
+by ``scripts/bench ... --write`` alone, with the day, the commit and the machine; the second comment then carries a
 digest of it, so that a figure that no run wrote is found (`altered`).
 """
 

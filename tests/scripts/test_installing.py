@@ -79,3 +79,17 @@ def test_the_image_takes_the_pinned_versions() -> None:
     text = (ROOT / "scripts" / "Dockerfile").read_text()
     pins = (ROOT / "scripts" / "requirements" / "run.txt").read_text()
     assert "--require-hashes -r /source/scripts/requirements/run.txt" in text and "--hash=sha256:" in pins
+
+
+def test_a_script_that_lacks_packages_runs_again_in_the_environment(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python, called = tmp_path / "python", []
+    monkeypatch.setattr(bootstrap, "ensure", lambda extra: python)
+    monkeypatch.setattr(bootstrap.os, "execv", lambda *words: called.append(words))
+    monkeypatch.setattr(bootstrap.sys, "argv", ["scripts/bench", "harm"])
+    bootstrap.enter()
+    assert not called
+    monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)
+    bootstrap.enter()
+    assert called == [(python, [str(python), "scripts/bench", "harm"])]
