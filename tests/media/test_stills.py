@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from pathlib import Path
 
@@ -221,6 +222,19 @@ def test_gif_round_trip(tmp_path: Path) -> None:
     assert back.times == times
     assert back.durations == durations
     np.testing.assert_array_equal(back.frames, array)
+
+
+@pytest.mark.parametrize("suffix,most", [("gif", 100), ("mkv", 1000), ("webm", 1000)])
+def test_an_output_that_would_play_slower_is_refused(tmp_path: Path, suffix: str, most: int) -> None:
+    array = np.zeros((3, 32, 32, 3), np.uint8)
+    for rate in (most, most + 1):
+        times = tuple(Fraction(i, rate) for i in range(3))
+        info = ClipInfo(format=PixelFormat(model="rgb"), fps=Fraction(rate))
+        clip = Clip(frames=array, times=times, durations=(Fraction(1, rate),) * 3, info=info)
+        with pytest.raises(InputError, match=f"at most {most}") if rate > most else contextlib.nullcontext():
+            write(clip, tmp_path / f"{rate}.{suffix}")
+    assert read(tmp_path / f"{most}.{suffix}").times == tuple(Fraction(i, most) for i in range(3))
+    assert [path.name for path in tmp_path.iterdir()] == [f"{most}.{suffix}"]
 
 
 def test_clip_round_trip_keeps_facts(plain: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,12 @@ import numpy as np
 from videorestore.clip import Frame, Samples
 from videorestore.colour import to_rgb
 from videorestore.errors import MediaWriteError
-from videorestore.media.outputs import OutputShape
+from videorestore.media.outputs import GIF_TICK, OutputShape
 from videorestore.media.pipe import RawPipe
 from videorestore.media.pixels import pipeable
 from videorestore.media.segments import Segment, segment_frames
 from videorestore.media.video import VideoSource
 
-_TICK = Fraction(1, 100)
 _COLOURS = 256
 
 
@@ -41,7 +39,7 @@ def write_gif(segments: Sequence[Segment], part: str, shape: OutputShape) -> lis
             target = f"file:{os.path.abspath(palette)}"
             first = ["-vf", chain, "-frames:v", "1", "-update", "1", "-f", "image2", target]
             _feed(segments, shape, first, "find the palette")
-        last = max(1, round(segments[-1].durations[-1] / _TICK))
+        last = max(1, round(segments[-1].durations[-1] / GIF_TICK))
         second = [
             "-i",
             f"file:{os.path.abspath(palette)}",
@@ -91,7 +89,7 @@ def _stamps(segments: Sequence[Segment]) -> list[int]:
     origin = segments[0].times[0]
     for segment in segments:
         for time in segment.times:
-            stamp = round((time - origin) / _TICK)
+            stamp = round((time - origin) / GIF_TICK)
             stamps.append(max(stamp, stamps[-1] + 1) if stamps else stamp)
     return stamps
 
@@ -108,7 +106,7 @@ def _feed(segments: Sequence[Segment], shape: OutputShape, arguments: list[str],
     try:
         for number, (frame, stamp) in enumerate(zip(frames, stamps)):
             if pipe is None:
-                pipe = RawPipe(pipeable(frame.format), shape.height, shape.width, _TICK, arguments, what)
+                pipe = RawPipe(pipeable(frame.format), shape.height, shape.width, GIF_TICK, arguments, what)
             following = stamps[number + 1] if number + 1 < len(stamps) else stamp + 1
             pipe.write(frame, stamp, following - stamp)
         if pipe is None:
@@ -124,7 +122,7 @@ def _feed(segments: Sequence[Segment], shape: OutputShape, arguments: list[str],
 def _verify(part: str, stamps: list[int]) -> None:
     with VideoSource(part) as source:
         index = source.index()
-    found = [round(t / _TICK) for t in index.times]
+    found = [round(t / GIF_TICK) for t in index.times]
     if found != stamps:
         raise MediaWriteError(
             f"the GIF must hold {len(stamps)} frames at their times, it holds {len(found)}; try another output."

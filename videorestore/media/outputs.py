@@ -14,6 +14,9 @@ from videorestore.media.source import Source
 from videorestore.place import FRAME_NAME
 from videorestore.request.targets import check_place
 
+GIF_TICK = Fraction(1, 100)
+"""Seconds: what a GIF counts time in."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputShape:

@@ -13,11 +13,11 @@ from typing import Any
 
 from videorestore import pulse
 from videorestore.clip import Frame
-from videorestore.errors import MediaWriteError
+from videorestore.errors import InputError, MediaWriteError
 from videorestore.media.arrays import ArraySource
 from videorestore.media.containers import container_of
 from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
-from videorestore.media.outputs import OutputShape, kind_of
+from videorestore.media.outputs import GIF_TICK, OutputKind, OutputShape, kind_of
 from videorestore.media.pipe import RawPipe
 from videorestore.media.reels import Reel
 from videorestore.media.source import Source
@@ -50,6 +50,7 @@ class Segment:
 def encoding_for(output: str, shape: OutputShape, options: SinkOptions) -> Encoding:
     """The encoding of the segments of an output: the final one for videos, lossless for all others."""
     kind = kind_of(output)
+    _check_rate(kind, shape.fps)
     if kind.container is not None:
         return plan_encoding(kind.container, shape.info, shape.height, shape.width, shape.fps, options)
     matroska = container_of(".mkv")
@@ -57,6 +58,16 @@ def encoding_for(output: str, shape: OutputShape, options: SinkOptions) -> Encod
     return plan_encoding(
         matroska, shape.info, shape.height, shape.width, shape.fps, SinkOptions(codec="ffv1")
     )
+
+
+def _check_rate(kind: OutputKind, fps: Fraction | None) -> None:
+    """Refuse more frames a second than the output can count: they would play slower."""
+    step = kind.container.unit if kind.container else GIF_TICK if kind.name == "gif" else None
+    if fps is not None and step and fps * step > 1:
+        raise InputError(
+            f"{kind.suffix} has at most {float(1 / step):g} frames a second, it would have {float(fps):g} and play slower; "
+            "ask for a lower rate, or write another kind of file."
+        )
 
 
 class SegmentWriter:
