@@ -224,7 +224,7 @@ def test_gif_round_trip(tmp_path: Path) -> None:
     np.testing.assert_array_equal(back.frames, array)
 
 
-@pytest.mark.parametrize("suffix,most", [("gif", 100), ("mkv", 1000), ("webm", 1000)])
+@pytest.mark.parametrize("suffix,most", [("gif", 100), ("mkv", 1000), ("webm", 1000), ("avi", 1000)])
 def test_an_output_that_would_play_slower_is_refused(tmp_path: Path, suffix: str, most: int) -> None:
     array = np.zeros((3, 32, 32, 3), np.uint8)
     for rate in (most, most + 1):

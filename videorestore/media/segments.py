@@ -26,6 +26,8 @@ from videorestore.media.target import write_error
 from videorestore.media.video import VideoSource
 
 _SIDECAR = ".times"
+_SHORTEST_COUNTED = Fraction(1, 1000)
+"""Seconds a frame, where frames are counted instead of timed: FFmpeg's AVI muxer refuses shorter ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,9 @@ def encoding_for(output: str, shape: OutputShape, options: SinkOptions) -> Encod
 
 def _check_rate(kind: OutputKind, fps: Fraction | None) -> None:
     """Refuse more frames a second than the output can count: they would play slower."""
-    step = kind.container.unit if kind.container else GIF_TICK if kind.name == "gif" else None
+    step = GIF_TICK if kind.name == "gif" else None
+    if kind.container is not None:
+        step = _SHORTEST_COUNTED if kind.container.counts_frames else kind.container.unit
     if fps is not None and step and fps * step > 1:
         raise InputError(
             f"{kind.suffix} has at most {float(1 / step):g} frames a second, it would have {float(fps):g} and play slower; "
