@@ -75,3 +75,14 @@ def test_maps_and_pages_that_cannot_be_written_are_refused_before_the_work(comma
     status, told = command(option, "/proc/file.npy" if option == "--sd" else "/proc/file.html")
     assert status == 1 and "must be writable" in told
     assert not (tmp_path / "out.mkv.work").exists()
+
+
+@pytest.mark.parametrize("words", [("upsample", "--fps", "120"), ("restore", "--factor", "8")], ids=" ".join)
+def test_a_rate_that_the_output_cannot_count_is_refused_before_the_clip_is_looked_at(
+    tmp_path, monkeypatch, words
+):
+    np.save(tmp_path / "in.npy", np.zeros((6, 24, 32), np.uint8))
+    monkeypatch.setattr(film, "_planned", lambda *_: pytest.fail("the clip was looked at"))
+    world = Environment(stdout=io.StringIO(), stderr=io.StringIO(), cwd=str(tmp_path))
+    assert int(main([*words, "in.npy", "-o", "out.gif", "--progress", "none"], world)) == 2
+    assert "at most 100 frames a second" in world.stderr.getvalue()

@@ -140,6 +140,10 @@ class Common(Reading):
         pixels=False,
     )
 
+    def raised(self, own: Fraction | None) -> Fraction | None:
+        """Frames a second of the result, as far as they are known before the clip is looked at."""
+        return own
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

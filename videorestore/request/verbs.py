@@ -116,6 +116,10 @@ class RestoreOptions(Mending):
             raise InputError("restore takes --factor or --fps, got both; give one of them.")
         _check_rate(self.factor)
 
+    def raised(self, own: Fraction | None) -> Fraction | None:
+        """Frames a second of the result."""
+        return self.fps or (own and own * (self.factor or 1))
+
 
 @verb(
     "denoise",
@@ -257,6 +261,10 @@ class UpsampleOptions(Common):
                 "upsample needs either --factor or --fps, got both or neither; give one of them."
             )
         _check_rate(self.factor)
+
+    def raised(self, own: Fraction | None) -> Fraction | None:
+        """Frames a second of the result."""
+        return self.fps or (own and own * (self.factor or 1))
 
 
 @verb(

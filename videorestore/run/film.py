@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +164,7 @@ def _check(job: Job, opened: Source) -> None:
     options = job.options
     shape = OutputShape.of(opened, 0)
     check_memory(least_bytes(opened.height, opened.width), opened.height, opened.width, options)
-    encoding_for(job.output, shape, job.sink)
+    encoding_for(job.output, replace(shape, fps=options.raised(shape.fps)), job.sink)
     read = None if options.dry_run else job.source
     if options.sd is not None:
         sd_maps(options.sd, shape, job.sink).check(read)
