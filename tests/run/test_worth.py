@@ -18,7 +18,7 @@ from videorestore.run import workers
 def work(seconds, frames=10, side=100):
     shape = SimpleNamespace(n_frames=frames, height=side, width=side)
     return SimpleNamespace(
-        seconds=lambda: STARTING + seconds, piece_bytes=1 << 20, likely_bytes=0, shape=shape
+        seconds=lambda: STARTING + seconds, piece_bytes=1 << 20, likely_bytes=(), shape=shape
     )
 
 
@@ -39,6 +39,15 @@ def test_encoding_is_work_too():
     large.piece_seconds = lambda: Work.piece_seconds(large)
     large.seconds = lambda: Work.seconds(large)
     assert runs.processes(large, UpsampleOptions(factor=Fraction(2)), 8) == 4
+
+
+@pytest.mark.parametrize(
+    ("each", "jobs", "need"), [((), 2, 2), ((5, 1, 3), 1, 5), ((5, 1, 3), 2, 8), ((4,), 3, 12)]
+)
+def test_the_largest_pieces_are_at_hand_at_once(each, jobs, need):
+    planned = work(0)
+    planned.likely_bytes = tuple(k << 20 for k in each)
+    assert runs.memory_need(planned, jobs) == (need << 20) + (runs.memory.PARENT if jobs > 1 else 0)
 
 
 def test_what_is_asked_for_is_done():

@@ -134,8 +134,8 @@ class Work(ABC):
         Lines for stderr that make the exit status 5.
     span : Excerpt or None
         The part of the source's time that the output covers, None where it is all of it.
-    likely_bytes : int
-        Memory that making one piece most likely takes; 0 is ``piece_bytes``.
+    likely_bytes : tuple of int
+        Memory that making each piece most likely takes; empty: ``piece_bytes`` for any.
     piece_bytes, piece_disk : int
         Memory and room on disk that one piece needs.
     """
@@ -147,7 +147,7 @@ class Work(ABC):
     losses: tuple[str, ...] = ()
     span: Excerpt | None = None
     piece_bytes: int = 0
-    likely_bytes: int = 0
+    likely_bytes: tuple[int, ...] = ()
     piece_disk: int = 0
 
     @abstractmethod

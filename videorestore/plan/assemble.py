@@ -123,8 +123,8 @@ def _likely_bytes(
     noised: list[bool],
     size: tuple[int, int],
     options: Common,
-) -> int:
-    """What the largest piece will take, where `piece_bytes` is what it may take."""
+) -> tuple[int, ...]:
+    """What each piece will take, where `piece_bytes` is what the largest may take."""
     making, searched = making_bytes(size, steps, options), steps.masks is not None
     clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
     # Frames that are read only to be searched for damage, or beside it, are not denoised.
@@ -140,7 +140,7 @@ def _likely_bytes(
             return passed_bytes(size[0] * size[1], frames, making, searched=searched)
         return layouts[model].piece_bytes(min(frames, piece.stop - piece.start + beside), clean=True)
 
-    return max(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
+    return tuple(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
 
 
 def _with_holes(steps: Steps, lacking: dict[int, bool]) -> Steps:

@@ -137,13 +137,15 @@ def _film(found: Scan, verdict: Verdict, shot: Shot, rate: Fraction | None) -> l
     ]
 
 
-def _pieces(shots: tuple[Shot, ...], budget: int, height: int, width: int) -> tuple[tuple[Piece, ...], int]:
-    """Pieces, and the bytes that one of them takes."""
+def _pieces(
+    shots: tuple[Shot, ...], budget: int, height: int, width: int
+) -> tuple[tuple[Piece, ...], list[int]]:
+    """Pieces, and the bytes that each of them takes."""
     pixels = height * width
     fixed = least_bytes(height, width) + AT_HAND * pixels
     core = int(max(4, min(CORE, (budget - fixed) // (HELD * pixels) - 2 * HALO)))
     pieces = cut_pieces(shots, core=core, halo=HALO)
-    return pieces, fixed + HELD * pixels * max(p.read_stop - p.read_start for p in pieces)
+    return pieces, [fixed + HELD * pixels * (p.read_stop - p.read_start) for p in pieces]
 
 
 def _notes(judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> list[str]:
@@ -264,13 +266,12 @@ def at_hand(source: Source) -> int:
     return (AT_HAND + HELD * (PORTION + 2 * HALO)) * source.height * source.width
 
 
-def in_one(own: int, more: int, fields: Restoring | None) -> int:
-    """Bytes that a process most likely takes for its own work, more beside it, and the fields of either parity."""
-    if fields is None:
-        return own + more
-    # One process has the libraries once, and one encoder.
-    inner = fields.likely_bytes - BASE - ENCODER
-    return max(own, BASE + ENCODER) + more + 2 * inner
+def in_one(own: Sequence[int], more: int, fields: Restoring | None) -> tuple[int, ...]:
+    """Bytes that a process most likely takes for its own pieces, more beside each, and the fields of either parity."""
+    if fields is not None:
+        # One process has the libraries once, and one encoder.
+        more += 2 * (max(fields.likely_bytes) - BASE - ENCODER)
+    return tuple(need + more for need in own)
 
 
 def together(whole: Interlaced, after: Restoring, source: Source) -> Whole:
@@ -310,8 +311,8 @@ def whole_frames(
         origin = outputs[0].time
         outputs = tuple(replace(o, time=o.time - origin) for o in outputs)
     shots = found.shots
-    pieces, need = _pieces(shots, budget, source.height, source.width)
-    alone = need
+    pieces, needs = _pieces(shots, budget, source.height, source.width)
+    need = max(needs)
     notes = _notes(tuple(judged), every)
     findings = {**facts_of(found), "fields": found.fields.record(), "plan": notes}
     if inner is not None:
@@ -334,7 +335,7 @@ def whole_frames(
         losses=decoding_losses(found.index),
         span=span_of(found),
         piece_bytes=need,
-        likely_bytes=in_one(alone, 0, inner),
+        likely_bytes=in_one(needs, 0, inner),
         piece_disk=0 if inner is None else 2 * inner.piece_disk,
     )
 
@@ -351,7 +352,7 @@ def field_wise(source: Source, found: Scan, inner: Restoring, tape: Tape | None 
         losses=inner.losses,
         span=inner.span,
         piece_bytes=2 * inner.piece_bytes,
-        likely_bytes=in_one(0, 0, inner),
+        likely_bytes=in_one([BASE + ENCODER] * len(inner.pieces), 0, inner),
         piece_disk=2 * inner.piece_disk,
         inner=inner,
         tape=tape,

@@ -83,8 +83,10 @@ def tight(options: Common) -> bool:
 
 
 def memory_need(work: Work, jobs: int) -> int:
-    """Bytes that all processes of a run most likely need at once."""
-    return jobs * (work.likely_bytes or work.piece_bytes) + (memory.PARENT if jobs > 1 else 0)
+    """Bytes that all processes of a run most likely need at once: with the largest pieces at hand."""
+    largest = sorted(work.likely_bytes or (work.piece_bytes,), reverse=True)
+    pieces = sum(largest[min(k, len(largest) - 1)] for k in range(jobs))
+    return pieces + (memory.PARENT if jobs > 1 else 0)
 
 
 def disk_need(
