@@ -47,7 +47,7 @@ def test_encoding_is_work_too():
 def test_the_largest_pieces_are_at_hand_at_once(each, jobs, need):
     planned = work(0)
     planned.likely_bytes = tuple(k << 20 for k in each)
-    assert runs.memory_need(planned, jobs) == (need << 20) + (runs.memory.PARENT if jobs > 1 else 0)
+    assert runs.memory_need(planned, jobs) == need << 20
 
 
 def test_what_is_asked_for_is_done():

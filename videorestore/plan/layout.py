@@ -33,8 +33,10 @@ DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
 """For each pixel of each frame of the part of the picture that is being denoised along motion; and where a codec kept the chroma
 at half the resolution, at which it is denoised."""
 
-CODED_USUALLY = {"fast": 120, "default": 150, "best": 210}
-"""The same after a codec as whole runs took it (120 at 1080p, 139 and 163 at 360p and 288p): for estimates."""
+DENOISING_USUALLY = {"fast": 175, "default": 200, "best": 225}
+CODED_USUALLY = {"fast": 120, "default": 140, "best": 210}
+"""The same as whole runs took it (199 at 480p, 233 at 720p, 130 to 150 at 240p; after a codec 120 at 1080p, 139 and 163 at 360p and
+288p): for estimates."""
 
 MENDING = 75
 MENDING_PART = 120
@@ -169,7 +171,8 @@ def motion_layout(
 
     def bytes_of(side: int, on_disk: bool, mending: bool, making: int, likely: bool) -> tuple[int, int]:
         """Fixed, and for each frame."""
-        denoising = (CODED_USUALLY if likely else DENOISING_CODED) if coded else DENOISING
+        usually = CODED_USUALLY if coded else DENOISING_USUALLY
+        denoising = usually if likely else DENOISING_CODED if coded else DENOISING
         sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
         fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + max(making * pixels, sought)
         part = part_pixels(height, width, side)

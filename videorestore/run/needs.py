@@ -85,8 +85,7 @@ def tight(options: Common) -> bool:
 def memory_need(work: Work, jobs: int) -> int:
     """Bytes that all processes of a run most likely need at once: with the largest pieces at hand."""
     largest = sorted(work.likely_bytes or (work.piece_bytes,), reverse=True)
-    pieces = sum(largest[min(k, len(largest) - 1)] for k in range(jobs))
-    return pieces + (memory.PARENT if jobs > 1 else 0)
+    return sum(largest[min(k, len(largest) - 1)] for k in range(jobs))
 
 
 def disk_need(
