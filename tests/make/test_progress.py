@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,11 @@ import pytest
 from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.make.cost import company
+from videorestore.make.interlaced import Interlaced, Output
+from videorestore.make.whole import WholeView
+from videorestore.make.work import Piece
 from videorestore.media import open_source
+from videorestore.media.outputs import OutputShape
 from videorestore.request.verbs import DenoiseOptions, UpsampleOptions
 from videorestore.run.needs import disk_need
 from videorestore.verbs import denoise, upsample
@@ -75,3 +80,33 @@ def test_room_on_disk_is_what_is_likely_and_less_than_what_is_asked_for(tmp_path
         assert likely == 2 * (os.path.getsize(path) * 23 // 12) <= most
         cleaned = denoise.plan(source, DenoiseOptions(), BUDGET)
         assert disk_need(cleaned, "out.mp4", options, 1, likely=True) < most / 3
+
+
+def test_whole_frames_are_counted_as_they_are_made_of_fields() -> None:
+    pieces = (Piece(index=0, start=0, stop=24, read_start=0, read_stop=24),)
+    with open_source(noisy(24)) as source:
+        outputs = tuple(
+            Output(
+                time=Fraction(k, 50),
+                duration=Fraction(1, 50),
+                top=None if k % 2 else k // 2,
+                bottom=k // 2 if k % 2 else None,
+            )
+            for k in range(48)
+        )
+        work = Interlaced(
+            verb="restore",
+            pieces=pieces,
+            shape=OutputShape.of(source, 48, source.info),
+            outputs=outputs,
+            shots=((0, 24),),
+            first=(0,),
+            quality="fast",
+            findings={},
+        )
+        heard: list[float] = []
+        with pulse.listening(heard.append), pulse.part(0.0, 0.5):
+            shares = [heard[-1] for _ in WholeView(source, work, held=True).frames()]
+    # Three times 16 are made in one go; each is a third of the part that they are read in.
+    assert [shares[k] for k in (0, 16, 32)] == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+    assert heard == sorted(heard) and max(b - a for a, b in pairwise(heard)) < 0.02

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from videorestore.make.cost import COPYING, ENCODING
 from videorestore.make.pipeline import Restoring
 from videorestore.make.tapes import Tape, said, taped
 from videorestore.make.work import Made, Origin, Piece, Shot, Work
-from videorestore.media.source import FrameIndex, Source
+from videorestore.media.source import Source
 from videorestore.request.common import Quality
 
 ROUNDS: dict[Quality, int] = {"fast": 1, "default": 2, "best": 3}
@@ -29,13 +28,6 @@ COMPLETING = {"fast": 3.0, "default": 6.0, "best": 9.0}
 
 HALO = REACH + 1
 """Frames around a piece that are read: six fields, as far as three rounds reach."""
-
-SEEN_TWICE = 1.5
-"""Sd of denoised frames that were made of fields over what the denoiser claims, which takes noise for new in every line and frame:
-that of a known line is in the made lines beside it too. With noise of sd 10 and 25 (four clips) 1.2 to 1.7 would be right."""
-
-PORTION = 8
-"""Source frames of which whole frames are made in one go, where they are worked on further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,111 +156,6 @@ class Interlaced(Work):
             if place in keep:
                 like = frames[begin + place // 2]
                 yield _native(planes, like, fields[place].parity), _sd(sds, like)
-
-
-class WholeView(Source):
-    """The whole frames that are made of the fields of a source, as a source of their own; frames count from 0.
-
-    Parameters
-    ----------
-    source : Source
-    work : Interlaced
-    held : bool
-        What was made stays at hand, in the samples of the source; otherwise only the last portion does.
-    sds : bool
-        The sd of what was made, too, that of the least sure colour.
-    """
-
-    def __init__(self, source: Source, work: Interlaced, *, held: bool, sds: bool = False) -> None:
-        self._source = taped(source, work.tape)
-        self._work = work
-        self._held, self._sds = held, sds
-        self.path = source.path
-        self.info = work.shape.info
-        self.height, self.width = self._source.height, source.width
-        self.made: dict[int, Made] = {}
-
-    def index(self) -> FrameIndex:
-        """See `Source.index`."""
-        outputs = self._work.outputs
-        return FrameIndex(
-            times=tuple(o.time for o in outputs),
-            durations=tuple(o.duration for o in outputs),
-            statuses=tuple("good" for _ in outputs),
-        )
-
-    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
-        """See `Source.frames`."""
-        for number in range(start, len(self._work.outputs) if stop is None else stop):
-            if number not in self.made:
-                portion = self._portion(self._work.outputs[number].anchor)
-                self.made = self.made | portion if self._held else portion
-            yield self.made[number].frame
-
-    def _portion(self, start: int) -> dict[int, Made]:
-        """What is made of the source frames from one on."""
-        low, high = next(shot for shot in self._work.shots if shot[0] <= start < shot[1])
-        stop = min(high, start + PORTION)
-        reads = {"read_start": max(low, start - HALO), "read_stop": min(high, stop + HALO)}
-        made = self._work.make(self._source, Piece(index=0, start=start, stop=stop, **reads))
-        every: dict[int, Made] = {}
-        for k, one in enumerate(made, self._work.first_output(start)):
-            # The least sure colour, in half the bytes.
-            sd = one.sd_map if self._sds else None
-            sd = None if sd is None else sd.max(axis=2, keepdims=True).astype(np.float16)
-            every[k] = replace(one, frame=replace(one.frame, index=k), sd_map=sd)
-        return every
-
-    def facts(self) -> dict[str, Any]:
-        """See `Source.facts`."""
-        return self._source.facts()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole(Work):
-    """A restoration of the whole frames that are made of fields. Pieces are numbered by those frames."""
-
-    fields: Interlaced
-    inner: Restoring
-
-    def placed(self, scratch: str, mask_file: str | None) -> Whole:
-        """See `Work.placed`."""
-        fields = self.fields.placed(scratch, mask_file)
-        return replace(self, fields=fields, inner=self.inner.placed(scratch, mask_file))
-
-    @property
-    def holds_shots(self) -> bool:
-        """See `Work.holds_shots`."""
-        return self.inner.holds_shots
-
-    def output_counts(self) -> list[int]:
-        """How many frames each piece gives."""
-        return self.inner.output_counts()
-
-    def piece_seconds(self) -> list[float]:
-        """See `Work.piece_seconds`; to read a frame is to make it of its fields."""
-        return self.inner.piece_seconds()
-
-    def make(self, source: Source, piece: Piece) -> Iterator[Made]:
-        """The frames of one piece, in output order."""
-        view = WholeView(source, self.fields, held=True, sds=True)
-        for made in self.inner.make(view, piece):
-            before = None if made.source is None else view.made[made.source]
-            if before is None:
-                yield made
-                continue
-            sd = before.sd_map if made.sd_map is None else made.sd_map
-            if made.sd_map is not None and before.sd_map is not None:
-                sd = np.hypot(np.float32(SEEN_TWICE) * made.sd_map, before.sd_map)
-            yield replace(
-                made,
-                sd_map=sd,
-                origin=before.origin if made.origin == "kept" else made.origin,
-                source=before.source,
-                damage=(*before.damage, *made.damage),
-                notes=tuple(dict.fromkeys((*before.notes, *made.notes))),
-                doubtful=before.doubtful or made.doubtful,
-            )
 
 
 def restored_fields(inner: Restoring, source: Source, piece: Piece) -> Iterator[Made]:

@@ -13,10 +13,11 @@ from videorestore.detect.fields import Fields, Verdict
 from videorestore.fields.film import pictures
 from videorestore.fields.split import FieldView
 from videorestore.make.cost import COPYING
-from videorestore.make.interlaced import HALO, PORTION, FieldWise, Interlaced, Output, Whole, WholeView
+from videorestore.make.interlaced import HALO, FieldWise, Interlaced, Output
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.tapes import Tape
+from videorestore.make.whole import PORTION, Whole, WholeView
 from videorestore.make.work import Piece, Shot
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source

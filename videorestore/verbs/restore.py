@@ -11,11 +11,12 @@ import numpy as np
 from videorestore.detect.fields import Verdict
 from videorestore.errors import InputError
 from videorestore.fields.split import FieldView
-from videorestore.make.interlaced import FieldWise, Interlaced, Whole, WholeView
+from videorestore.make.interlaced import FieldWise, Interlaced
 from videorestore.make.masks import MaskSource
 from videorestore.make.pipeline import Restoring
 from videorestore.make.steps import Steps
 from videorestore.make.tapes import SURELY, Tape, TapeView
+from videorestore.make.whole import Whole, WholeView
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, faster_slots, renumber
