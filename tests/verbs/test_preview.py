@@ -43,13 +43,19 @@ def test_places_are_chosen_by_the_program(noisy, tmp_path):
         vr.preview(noisy, tmp_path / "look.html", quality="fast", at=[20])
 
 
+def test_the_frames_that_were_asked_for_are_shown_at_the_ends_too(noisy, tmp_path):
+    result = vr.preview(noisy, tmp_path / "look.html", quality="fast", at="3,38,0.2s,1.5s")
+    assert [place["frame"] for place in result.record["places"]] == [3, 38, 5, 37]
+
+
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
         ("look.mkv", {}, "must end in .html"),
         ("look.html", {"quality": "superb"}, "must be one of fast"),
         ("look.html", {"strength": "1,99"}, "from 0 to 10"),
-        ("look.html", {"at": "900"}, "range"),
+        ("look.html", {"at": "900"}, "at must name frames within 0:40, got 900"),
+        ("look.html", {"at": "90s"}, r"at must name times before the end at 1\.600 s, got 90 s"),
     ],
 )
 def test_wrong_usage(noisy, tmp_path, name, given, words):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,7 @@ from videorestore.make.engines import MotionEngine
 from videorestore.make.work import Progress, silent
 from videorestore.media import open_source
 from videorestore.media.source import Source
-from videorestore.plan.scan import Scan, expected_frames, read_pixels, scan
+from videorestore.plan.scan import Scan, expected_frames, index_for, read_pixels, scan
 from videorestore.report.preview import Shown, write_preview
 from videorestore.report.record import record_of
 from videorestore.request import Span
@@ -61,12 +62,12 @@ def report(
         spans = list(_spans(opened, options))
         size = opened.width, opened.height
     total = len(spans) * (len(settings) + 1)
-    for number, span in enumerate(spans):
+    for number, (span, wanted) in enumerate(spans):
         done = number * (len(settings) + 1)
         progress("preview", done, total)
         # Each place counts frames as far as it lies, so each opens the clip anew.
         with open_source(source, stream=options.stream, fps=options.input_fps) as opened:
-            part = _part_of(opened, scan(opened, span))
+            part = _part_of(opened, *_found(opened, span, wanted))
         pictures = [("before", _eight_bit(part.pixels[part.at]))]
         for k, (quality, strength) in enumerate(settings, 1):
             pictures.append((f"{quality}, strength {strength:g}", _eight_bit(_made(part, quality, strength))))
@@ -88,33 +89,49 @@ def report(
     return record_of("preview", started, facts), ()
 
 
-def _spans(source: Source, options: PreviewOptions) -> Iterator[Span]:
-    """Stretches around the places that are shown."""
+def _spans(source: Source, options: PreviewOptions) -> Iterator[tuple[Span, int | Fraction]]:
+    """Stretches around the places that are shown, and these: frame numbers or seconds."""
     for entry in options.at or ():
         if isinstance(entry, Span):
             middle, half = Fraction(entry.start or 0), Fraction(1, 2)
-            yield Span(start=max(Fraction(0), middle - half), stop=middle + half, in_seconds=True)
+            yield Span(start=max(Fraction(0), middle - half), stop=middle + half, in_seconds=True), middle
         else:
-            yield Span(start=max(0, entry - AROUND), stop=entry + AROUND + 1)
+            yield Span(start=max(0, entry - AROUND), stop=entry + AROUND + 1), entry
     if options.at is None:
         count = expected_frames(source) or len(source.index())
         if count <= 2 * AROUND + 1:
-            yield Span(start=0, stop=max(1, count))
+            yield Span(start=0, stop=max(1, count)), count // 2
             return
         last = max(1, min(count, FARTHEST) - AROUND)
         for number in sorted({min(last - 1, int(share * last)) for share in PLACES}):
-            yield Span(start=max(0, number - AROUND), stop=number + AROUND)
+            yield Span(start=max(0, number - AROUND), stop=number + AROUND), number
 
 
-def _part_of(source: Source, found: Scan) -> _Part:
-    """The part of the middle frame of a stretch that has most to see, with the frames of its shot around it."""
-    middle = (found.start + found.stop) // 2
+def _found(source: Source, span: Span, wanted: int | Fraction) -> tuple[Scan, int]:
+    """What is known of a stretch, as far as the clip goes, and the frame number of the place in it."""
+    index = index_for(source, span)
+    times, n = index.times, len(index)
+    if isinstance(wanted, int):
+        place, named = wanted, f"frames within 0:{n}, got {wanted}; count from 0."
+        span = replace(span, stop=min(n, wanted + AROUND + 1))
+    else:
+        place = bisect_right(times, times[0] + wanted) - 1
+        length = times[-1] + index.durations[-1] - times[0]
+        named = f"times before the end at {float(length):.3f} s, got {float(wanted):g} s."
+        place = n if wanted >= length else place
+    if place >= n:
+        raise InputError(f"--at must name {named}")
+    return scan(source, span), place
+
+
+def _part_of(source: Source, found: Scan, place: int) -> _Part:
+    """The part of a frame that has most to see, with the frames of its shot around it; of the nearest frame with a picture."""
     good = [i for i in range(found.start, found.stop) if i not in found.void]
     if not good:
         raise InputError(
             f"frames {found.start} to {found.stop - 1} must hold a picture, none does; name another place with --at."
         )
-    frame = min(good, key=lambda i: abs(i - middle))
+    frame = min(good, key=lambda i: abs(i - place))
     number = next(k for k, (a, b) in enumerate(found.shots) if a <= frame < b)
     low, high = found.shots[number]
     reach = MotionEngine("best").denoise_reach + 2
