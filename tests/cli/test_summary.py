@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.cli.summary import rate_in_words, summary
-from videorestore.report.words import findings
+from videorestore.report.words import findings, tiles
 
 
 def record(**more: Any) -> dict[str, Any]:
@@ -111,3 +111,12 @@ def test_the_noise_of_one_shot_is_told_although_most_frames_have_none() -> None:
     (finding,) = (entry for entry in findings(found) if "noise" in entry["what"])
     assert finding["what"] == "noise of sd 0.05 to 11.9 (of 255) in 2 shots"
     assert "none to be seen" not in summary("inspect", found)
+
+
+def test_a_clip_without_noise_says_so_instead_of_a_doubtful_zero() -> None:
+    clean = [{"start": 0, "stop": 3, "sd": 0.0, "trustworthy": False}]
+    told = summary("restore", record(noise_sd=0.0, noise=clean))
+    assert "noise      none to be seen" in told and "unsure" not in told
+    assumed = record(noise_sd=6.0, noise=clean, noise_measured=0.0)
+    assert "sd 6 of 255, assumed: a codec hides a part, 0 was measured" in summary("denoise", assumed)
+    assert ("noise", "none", "to be seen") in tiles(record(noise_sd=0.0, noise=clean))

@@ -291,12 +291,17 @@ def test_keys_and_mouse_in_a_browser(written: Path, tmp_path: Path) -> None:
 def test_nothing_sticks_out_on_a_phone(written: Path, tmp_path: Path) -> None:
     probe = """
     <script>addEventListener("load", () => {
-      document.body.insertAdjacentHTML("beforeend", "<p id=log>" + innerWidth + " " + document.documentElement.scrollWidth + "</p>");
+      const tiles = document.querySelector(".tiles");
+      for (let k = 0; k < 3; k += 1) tiles.append(tiles.firstElementChild.cloneNode(true));
+      const cut = tiles.scrollWidth > tiles.clientWidth ? "cut" : "whole";
+      document.body.insertAdjacentHTML("beforeend", "<p id=log>" + innerWidth + " " + document.documentElement.scrollWidth + " " + cut + "</p>");
     });</script></body>"""
     driven = written.with_name("phone.html")
     driven.write_text(with_script(written, probe), encoding="utf-8")
-    found = re.search(r'<p id="log">(\d+) (\d+)</p>', browse(driven, "", tmp_path, "--window-size=390,800"))
-    assert found and int(found[2]) <= int(found[1]) <= 500
+    found = re.search(
+        r'<p id="log">(\d+) (\d+) (\w+)</p>', browse(driven, "", tmp_path, "--window-size=390,800")
+    )
+    assert found and int(found[2]) <= int(found[1]) <= 500 and found[3] == "whole"
 
 
 @pytest.mark.browser
@@ -359,6 +364,14 @@ def test_what_came_of_it_stands_in_one_sentence() -> None:
         "1 frame mended, 4 frames made of fields, nothing refused."
         " The curve was worth asking beside motion: both were weighed in every place."
     )
+    clean = {"verb": "denoise", "model": "motion", "frames": [{"origin": "denoised"}]}
+    for gain, told in (
+        (0.0, "the curve has nothing to add."),
+        (0.021, "the curve takes 2.1% of its error away."),
+    ):
+        assert sentence({**clean, "self_test": {"curve_denoise_gain": gain}}).endswith(
+            f"Motion alone was asked: {told}"
+        )
     untouched = {"verb": "restore", "frames": [{"origin": "kept"}]}
     assert sentence(untouched) == "Nothing had to be done, every frame is as it was, nothing refused."
 

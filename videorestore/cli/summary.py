@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from videorestore.cli.console import spell
-from videorestore.report.words import HARDLY_SEEN, counted, most_noise, noise_doubt, noise_level
+from videorestore.report.words import HARDLY_SEEN, counted, most_noise, no_noise, noise_doubt, noise_level
 from videorestore.request.notation import frames_in_words
 
 Record = dict[str, Any]
@@ -81,7 +81,8 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if "model" in record:
         found.append(("model", str(record["model"])))
     if "noise_sd" in record:
-        found.append(("noise", f"sd {noise_level(record)} of 255{noise_doubt(record)}"))
+        level = f"sd {noise_level(record)} of 255{noise_doubt(record)}"
+        found.append(("noise", "none to be seen" if no_noise(record) else level))
     test = record.get("self_test")
     if test:
         parts = []
@@ -204,9 +205,8 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     if fields.get("kind") not in (None, "progressive") or record.get("interlaced"):
         facts.append(("fields", _fields(fields)))
     if record.get("noise_sd") is not None and (noise := most_noise(record)) < HARDLY_SEEN:
-        facts.append(
-            ("noise", f"sd {noise:.2g} of 255 at most, hardly seen" if noise >= 0.5 else "none to be seen")
-        )
+        seen = f"sd {noise:.2g} of 255 at most, hardly seen"
+        facts.append(("noise", "none to be seen" if no_noise(record) else seen))
     curve = record.get("curve") or {}
     if "score" in curve:
         facts.append(

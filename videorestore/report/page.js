@@ -78,8 +78,8 @@
   };
   const isDamaged = (frame) => Boolean(frame.boxes) || ["mended", "damaged", "corrupt"].includes(frame.origin);
   const isMade = (frame) => ["filled", "interpolated", "missing", "black", "dropped"].includes(frame.origin);
-  at("damaged").hidden = !frames.some(isDamaged);
-  at("made").hidden = !frames.some(isMade);
+  at("damaged").hidden = at("key-damaged").hidden = !frames.some(isDamaged);
+  at("made").hidden = at("key-made").hidden = !frames.some(isMade);
   at("flip").hidden = !withBefore;
   at("play").hidden = frames.length < 2;
   at("damaged").addEventListener("click", () => next(isDamaged));

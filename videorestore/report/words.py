@@ -17,8 +17,8 @@ Tile = tuple[str, str, str]
 RHYTHM = 0.2
 """A larger share of repeats than this is no fault: animation on twos, pulldown."""
 
-HARDLY_SEEN = 3.0
-"""Noise below this sd is no fault."""
+HARDLY_SEEN, UNSEEN = 3.0, 0.5
+"""Noise below the first sd is no fault, below the second there is none."""
 
 _SURE = {
     "corrupt": "by the decoder, or unlike the frames on both sides",
@@ -112,6 +112,8 @@ def _reason(record: Record) -> str:
     test, model = record.get("self_test") or {}, record.get("model")
     if model == "mixed":
         return " The curve was worth asking beside motion: both were weighed in every place."
+    if model == "motion" and "curve_denoise_gain" in test:
+        return f" Motion alone was asked: {_added(test)}."
     if model not in ("curve", "motion") or not {"curve_psnr", "motion_psnr"} <= set(test):
         return ""
     other = "motion" if model == "curve" else "curve"
@@ -119,6 +121,14 @@ def _reason(record: Record) -> str:
     if gain <= 0:
         return f" The {model} model was taken."
     return f" The {model} model was taken: it told hidden frames {gain:.1f} dB better than {other}."
+
+
+def _added(test: Record) -> str:
+    """What the curve would have taken away of the error of motion, where noise is removed."""
+    gain = float(test["curve_denoise_gain"])
+    return (
+        f"the curve takes {gain:.1%} of its error away" if gain >= 0.001 else "the curve has nothing to add"
+    )
 
 
 def tiles(record: Record) -> list[Tile]:
@@ -136,7 +146,9 @@ def tiles(record: Record) -> list[Tile]:
     if record.get("model"):
         found.append(("model", str(record["model"]), _why(record)))
     if record.get("noise_sd") is not None:
-        found.append(("noise", noise_level(record), "sd of 255" + noise_doubt(record)))
+        level, doubt = noise_level(record), noise_doubt(record)
+        none = ("noise", "none", "to be seen")
+        found.append(none if no_noise(record) else ("noise", level, f"sd of 255{doubt}"))
     test = record.get("self_test") or {}
     if "psnr" in test:
         found.append(
@@ -166,6 +178,11 @@ def noise_is_sure(record: Record) -> bool:
 def most_noise(record: Record) -> float:
     """Sd of the noise of the noisiest shot, of those of which it is known where there are such."""
     return max(_noise_of_shots(record), default=record["noise_sd"])
+
+
+def no_noise(record: Record) -> bool:
+    """Whether there is none to be seen, and none is assumed."""
+    return record.get("noise_measured") is None and most_noise(record) < UNSEEN
 
 
 def _noise_of_shots(record: Record) -> list[float]:
@@ -205,6 +222,8 @@ def _why(record: Record) -> str:
     test = record.get("self_test") or {}
     if "curve_psnr" in test and "motion_psnr" in test:
         return f"curve {test['curve_psnr']:.1f} dB, motion {test['motion_psnr']:.1f} dB"
+    if record.get("model") == "motion" and "curve_denoise_gain" in test:
+        return _added(test)
     return "curve and motion, weighed in every place" if record.get("model") == "mixed" else ""
 
 
