@@ -257,9 +257,8 @@ class UpsampleOptions(Common):
 
     def __post_init__(self) -> None:
         if (self.factor is None) == (self.fps is None):
-            raise InputError(
-                "upsample needs either --factor or --fps, got both or neither; give one of them."
-            )
+            found = "neither" if self.fps is None else "both"
+            raise InputError(f"upsample needs either --factor or --fps, got {found}; give one of them.")
         _check_rate(self.factor)
 
     def raised(self, own: Fraction | None) -> Fraction | None:
