@@ -120,3 +120,8 @@ def test_a_clip_without_noise_says_so_instead_of_a_doubtful_zero() -> None:
     assumed = record(noise_sd=6.0, noise=clean, noise_measured=0.0)
     assert "sd 6 of 255, assumed: a codec hides a part, 0 was measured" in summary("denoise", assumed)
     assert ("noise", "none", "to be seen") in tiles(record(noise_sd=0.0, noise=clean))
+
+
+def test_one_hidden_frame_is_no_frames() -> None:
+    told = summary("fill", record(self_test={"hidden": 1, "psnr": 28.0}))
+    assert "28.0 dB on 1 hidden frame" in told and "1 hidden frames" not in told

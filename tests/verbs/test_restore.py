@@ -137,6 +137,7 @@ def test_what_is_accepted_is_done_and_nothing_else(spoilt, tmp_path):
     result = vr.restore(spoilt, accept=path, model="motion", quality="fast", denoise="off", deflicker="off")
     origins = [f["origin"] for f in result.record["frames"]]
     assert origins == ["mended" if k == 9 else "kept" for k in range(14)]
+    assert result.record["plan"] == ["mend: 1 place as accepted"]
     assert (
         result.record["damage"][0] | {"box": [10, 20, 24, 6], "probability": 1.0}
         == result.record["damage"][0]

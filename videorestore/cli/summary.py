@@ -87,7 +87,7 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if test:
         parts = []
         if "psnr" in test:
-            parts.append(f"{test['psnr']:.1f} dB on {test.get('hidden', '?')} hidden frames")
+            parts.append(f"{test['psnr']:.1f} dB on {counted(test.get('hidden', 0), 'hidden frame')}")
         if "coverage95" in test:
             parts.append(f"{test['coverage95']:.1%} within the 95 % interval")
         if "curve_psnr" in test and "motion_psnr" in test:

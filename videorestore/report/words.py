@@ -152,7 +152,7 @@ def tiles(record: Record) -> list[Tile]:
     test = record.get("self_test") or {}
     if "psnr" in test:
         found.append(
-            ("self-test", f"{test['psnr']:.1f} dB", f"on {test.get('hidden', 'some')} hidden frames")
+            ("self-test", f"{test['psnr']:.1f} dB", "on " + counted(test.get("hidden", 0), "hidden frame"))
         )
     if "coverage95" in test:
         found.append(("coverage", f"{100 * test['coverage95']:.1f} %", "of truths within the 95 % interval"))

@@ -305,7 +305,8 @@ def frames_to_fill(
         return frozenset()
     if accepted is not None:
         missing = frozenset(i for i in accepted.frames if found.start <= i < found.stop)
-        notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
+        if missing:
+            notes.append(f"fill: {counted(len(missing), 'frame')} as accepted")
         return missing
     total = found.stop - found.start
     missing = found.worthless
