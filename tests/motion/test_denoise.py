@@ -282,3 +282,9 @@ def test_what_is_wrong_is_said() -> None:
         denoise(clip, Noise.white(5), start=1, stop=3)
     with pytest.raises(InputError, match="strength"):
         denoise(clip, Noise.white(5), strength=-1)
+
+
+def test_best_differs_from_default_by_its_second_look_alone() -> None:
+    from videorestore.motion.denoise import _PRESETS
+
+    assert _PRESETS["best"] == replace(_PRESETS["default"], passes=2)

@@ -16,7 +16,7 @@ COMPANY = 5
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 0.8, "default": 2.5, "best": 7.0}
+DENOISING = {"fast": 0.8, "default": 2.5, "best": 5.5}
 ON_CURVE = 3.0
 SEARCHING, GLANCING = 1.4, 0.13
 """Seeking damage, for a megapixel of the picture as it is reduced for that; and where a glance shows nothing."""

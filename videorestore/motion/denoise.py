@@ -74,10 +74,13 @@ class _Preset:
         return self.temporal + self.passes * self.groups.reach
 
 
+_GROUPS = Groups(size=48, own=6, cover=2, reach=5)
+
 _PRESETS: dict[str, _Preset] = {
     "fast": _Preset(temporal=3, step=2, passes=0, groups=Groups()),
-    "default": _Preset(temporal=5, step=2, passes=1, groups=Groups(size=48, own=6, cover=2, reach=5)),
-    "best": _Preset(temporal=5, step=2, passes=2, groups=Groups(size=64, own=12, cover=2, reach=5)),
+    "default": _Preset(temporal=5, step=2, passes=1, groups=_GROUPS),
+    # Larger groups of 64 with 12 of the frame itself took a quarter more time and were .16 dB worse than default on three clips.
+    "best": _Preset(temporal=5, step=2, passes=2, groups=_GROUPS),
 }
 
 REACH = max(preset.reach for preset in _PRESETS.values())
