@@ -233,7 +233,7 @@ def test_a_browser_shows_the_frame_that_is_asked_for(written: Path, tmp_path: Pa
     assert 'data-ready="yes"' in text and 'data-frame="3"' in text
     caption = re.search(r'id="caption"[^>]*>(.*?)</p>', text, re.S)
     assert caption and "frame 3" in caption[1] and "denoised" in caption[1] and "0.120 s" in caption[1]
-    assert text.count("left: 25%; top: 25%; width: 12.5%") == 1
+    assert text.count("left: 25%; top: 25%; width: 12.5%") == 1 and '<b class="">dust' in text
     assert re.search(r'<img id="before"[^>]*src="data:image/jpeg', text)
 
 

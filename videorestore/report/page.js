@@ -190,7 +190,7 @@
     box.style.top = 100 * y / data.size[1] + "%";
     box.style.width = 100 * w / data.size[0] + "%";
     box.style.height = 100 * h / data.size[1] + "%";
-    if (words) { const label = document.createElement("b"); label.textContent = words; box.append(label); }
+    if (words) { const label = document.createElement("b"); label.textContent = words; label.className = x > 0.6 * data.size[0] ? "last" : ""; box.append(label); }
     at("boxes").append(box);
   }
 
