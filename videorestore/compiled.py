@@ -79,7 +79,9 @@ class _Kernel:
 
     @functools.cached_property
     def _inlined(self) -> Any:
-        return _dispatcher(self._function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+        made = _dispatcher(self._function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+        made._compiler.compile = _unfinished(made._compiler.compile)
+        return made
 
     @property
     def _numba_type_(self) -> Any:
@@ -105,6 +107,50 @@ def _at_level(compile_: Callable[..., Any]) -> Callable[..., Any]:
             numba.config.OPT = before
 
     return compiled
+
+
+def _unfinished(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's compiler for what is only inlined: whoever inlines it optimises it, and nobody needs machine code of it alone."""
+
+    def compiled(*args: Any) -> Any:
+        from numba.core.registry import cpu_target
+
+        codegen = cpu_target.target_context.codegen()
+        before, codegen._library_class = codegen._library_class, _ingredient()
+        try:
+            return compile_(*args)
+        finally:
+            codegen._library_class = before
+
+    return compiled
+
+
+@functools.cache
+def _ingredient() -> type:
+    """Numba's library of code, without the last steps."""
+    from numba.core.codegen import JITCodeLibrary
+
+    class Ingredient(JITCodeLibrary):  # type: ignore[misc]
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, env: Any) -> None:
+            """Only machine code has a place for it."""
+
+        def get_pointer_to_function(self, name: str) -> int:
+            return 0
+
+        def _optimize_functions(self, module: Any) -> None:
+            module.data_layout = self._codegen._data_layout
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+    return Ingredient
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]
