@@ -343,6 +343,18 @@ def test_a_part_without_content_for_a_moment_is_garbage(share):
     assert survey(iter(frames)).corrupt_suspects == (9,)
 
 
+@pytest.mark.parametrize("seed", [1, 5])
+def test_lines_drawn_anew_in_every_frame_leave_no_part_without_content(seed):
+    """Speed lines of drawn films: many places are empty in one frame and not in the next, here and there."""
+    frames, rng = glide(20, height=160, width=216), np.random.default_rng(seed)
+    for frame in frames[6:14]:
+        frame[:] = 240
+        for angle, gap in rng.uniform((0, 40), (6.28, 80), (40, 2)):
+            ends = [(round(108 + r * np.cos(angle)), round(80 + r * np.sin(angle))) for r in (gap, 250)]
+            cv2.line(frame, *ends, 10.0, 2, cv2.LINE_AA)
+    assert survey(iter(frames)).worthless == ()
+
+
 @pytest.mark.parametrize("filled", [False, True])
 def test_a_window_that_opens_on_a_screen_and_closes_again_is_no_garbage(filled):
     frames = np.repeat(glide(1), 20, axis=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from videorestore.clip import Clip, ClipInfo, PixelFormat
-from videorestore.errors import MediaReadError
+from videorestore.errors import InputError, MediaReadError
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.media.decoder import Decoder
 from videorestore.plan.scan import index_for, resolve_span
@@ -87,5 +87,14 @@ def test_a_range_that_a_file_has_lost_is_the_fault_of_the_file(path, tmp_path):
         index = source.index()
     assert 0 < len(index) < 60
     assert resolve_span(Span(start=0, stop=70), index) == (0, len(index))
-    with pytest.raises(MediaReadError, match="60:70 must be readable"):
-        resolve_span(Span(start=60, stop=70), index)
+    late = Fraction(60), Fraction(70)
+    for span in (
+        Span(start=60, stop=70),
+        Span(start=60),
+        Span(start=late[0], stop=late[1], in_seconds=True),
+        Span(start=late[0], in_seconds=True),
+    ):
+        with pytest.raises(MediaReadError, match="must be readable"):
+            resolve_span(span, index)
+    with pytest.raises(InputError, match="must name frames"):
+        resolve_span(Span(start=late[1], stop=late[0], in_seconds=True), index)

@@ -36,6 +36,14 @@ def test_coloured_bars_with_traces_of_a_codec_do_not_hide_it_either():
     assert found.sd == pytest.approx(12.0, rel=0.1) and found.trustworthy
 
 
+def test_moving_stripes_are_no_noise():
+    y, x = np.mgrid[0:112, 0:144]
+    stripes = [128 + 90 * np.sign(np.sin(0.5 * x + 0.3 * y + 1.9 * t)) for t in range(10)]
+    clip = np.stack([cv2.GaussianBlur(frame, (0, 0), 0.6) for frame in stripes])[..., None].repeat(3, axis=3)
+    clip += np.random.default_rng(1).normal(0, 0.8, clip.shape)
+    assert not measured(np.rint(clip).astype(np.float32), ((0, 10),))[0].trustworthy
+
+
 @pytest.mark.parametrize("upright", [False, True])
 def test_bars_of_blurred_picture_do_not_hide_it_either(upright):
     seen = noisy(10, 12.0)

@@ -120,6 +120,8 @@ def test_a_piece_whose_files_have_changed_does_not_count(tmp_path, clip):
         damaged[len(damaged) - 5] ^= 1
         path.write_bytes(damaged)
     assert [folder.done(index) for index in range(5)] == [False, False, False, False, True]
+    folder.facts_path(3).write_bytes(folder.facts_path(4).read_bytes())
+    assert not folder.done(3)  # another piece's facts vouch for that one's files
 
 
 def test_a_plan_that_cannot_be_read_is_no_plan(tmp_path, clip):

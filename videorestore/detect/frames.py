@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -226,8 +227,10 @@ def _blanked(measures: Measures, run: slice, sides: list[int]) -> bool:
     """
     here, beside = measures.detail[run].max(axis=0), measures.detail[sides].min(axis=0)
     part = (here < _EMPTY) & (beside > 3 * _EMPTY)
-    # What is lost of a picture runs on to its side, where a window on a screen has its own.
-    if float(part.mean()) < _PART or not part[:, [0, -1]].any():
+    # What is lost of a picture is one piece and runs on to its side, where a window on a screen has its own.
+    _, pieces = cv2.connectedComponents(part.astype(np.uint8), connectivity=4)
+    part &= np.isin(pieces, pieces[:, [0, -1]])
+    if np.bincount(pieces[part]).max(initial=0) < _PART * part.size:
         return False
     colour = measures.blocks[run][:, part]
     # Light that is too bright for the camera leaves one colour, too.

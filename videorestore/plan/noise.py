@@ -11,7 +11,7 @@ import numpy as np
 from videorestore.clip import FloatArray
 from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
-from videorestore.detect.quiet import lively_sd, quietest_sd
+from videorestore.detect.quiet import lively_sd, quietest_sd, unmatched_sd
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.plan.drift import SHORTEST, middle_of, with_drift
 from videorestore.plan.look import shared_out
@@ -224,4 +224,6 @@ def _doubted(frames: FloatArray) -> Noise:
     if noise.codec:
         # What is frozen all over may as well be texture.
         shown = shown and lively_sd(frames) >= LIVELY * noise.sd
+    if shown and not noise.clean:
+        shown = unmatched_sd(frames, noise.sd) >= share * noise.sd
     return noise if shown else replace(noise, trustworthy=False)

@@ -156,10 +156,11 @@ def resolve_span(span: Span | None, index: FrameIndex) -> tuple[int, int]:
         stop = n if span.stop is None else int(span.stop)
         if start < n < stop and index.losses:
             stop = n
-        if n <= start < stop and index.losses:
-            raise MediaReadError(
-                f"frames {start}:{stop} must be readable, those of 0:{n} are ({index.losses[0]}); name an earlier range."
-            )
+    some = span.stop is None or span.stop > (span.start or 0)
+    if start >= n and some and index.losses:
+        raise MediaReadError(
+            f"what --range names must be readable, frames 0:{n} are ({index.losses[0]}); name an earlier range."
+        )
     if not 0 <= start < stop <= n:
         raise InputError(
             f"--range must name frames within 0:{n}, got {start}:{stop}; count from 0, the end is not included."

@@ -233,8 +233,9 @@ class WorkFolder:
     def done(self, index: int) -> bool:
         """Whether the piece is complete and its files are, to the last bit, what was written."""
         try:
-            digests = self._facts(index)["files"]
-            return all(_digest(self.path / name) == digest for name, digest in digests.items())
+            facts = self._facts(index)
+            digests = facts["files"].items()
+            return facts["piece"] == index and all(_digest(self.path / name) == own for name, own in digests)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
 
@@ -245,7 +246,7 @@ class WorkFolder:
             if path.exists():
                 _flush(path)
                 digests[path.name] = _digest(path)
-        body = json.dumps({"files": digests, "frames": facts}).encode()
+        body = json.dumps({"piece": index, "files": digests, "frames": facts}).encode()
         self._write(self.facts_path(index), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
     def _facts(self, index: int) -> Any:
