@@ -80,6 +80,9 @@ def test_frames_too_small_for_a_codec_are_refused_before_the_first(tmp_path: Pat
     pixel = PixelFormat(model="grey")
     with pytest.raises(InputError, match="from 16 pixels a side on, got 12 x 40"):
         open_sink(tmp_path / "out.mkv", shape_of(pixel, 3, 40, 12), SinkOptions(codec="h265"))
+    deep = PixelFormat(model="grey", depth=10)
+    with pytest.raises(InputError, match="more than 8 bit from 64 pixels in width on, got 44 x 40"):
+        open_sink(tmp_path / "out.mkv", shape_of(deep, 3, 40, 44), SinkOptions(codec="h265"))
     assert leftovers(tmp_path) == []
 
 

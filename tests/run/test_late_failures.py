@@ -63,6 +63,18 @@ def test_finished_pieces_are_kept_and_the_message_says_so(command, tmp_path, mon
     assert len(made_again) == 4 - len(made)
 
 
+@pytest.mark.parametrize("words", [("--encoder-args", "-preset nosuch"), ("--codec", "vp9", "--pix-fmt", "yuv420p")])
+def test_what_an_encoder_refuses_is_known_before_the_clip_is_looked_at(command, tmp_path, monkeypatch, words):
+    fill = import_module("videorestore.verbs.fill")
+    looked_at = []
+    monkeypatch.setattr(fill, "scan", lambda *args, **more: looked_at.append(args) or 1 / 0)
+    if "vp9" in words:
+        failing(monkeypatch, import_module("videorestore.media.segments"), "write_segment", lambda *_: True)
+    status, told = command(*words)
+    assert status == 2 and "the encoder must take what is asked" in told and told.count("\n") == 1
+    assert not looked_at and sorted(path.name for path in tmp_path.iterdir()) == ["in.npy"]
+
+
 def test_what_is_no_file_is_never_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp4")
     with pytest.raises(MediaWriteError, match="a device or a pipe"):

@@ -200,15 +200,19 @@ def plan_encoding(
     piped = pipeable(pixel)
     plain = _for_all_players(container, info, height, width, options)
     encoder = encoder_of("libx264") if plain else choose_encoder(container, info, height, width, options)
-    if min(height, width) < encoder.smallest:
-        raise InputError(
-            f"{encoder.name} takes frames from {encoder.smallest} pixels a side on, got {width} x {height}; "
-            "choose another --codec, or .npy or a folder."
-        )
     _check_pix_fmt(encoder, options.pix_fmt)
     target = options.pix_fmt or ("yuv420p" if plain else choose_pix_fmt(encoder, piped, height, width))
     layout = layout_of(target)
     reached = layout.format if layout else piped
+    least = ""
+    if min(height, width) < encoder.smallest:
+        least = f"from {encoder.smallest} pixels a side on"
+    elif reached.depth > 8 and width < encoder.narrowest:
+        least = f"of more than 8 bit from {encoder.narrowest} pixels in width on"
+    if least:
+        raise InputError(
+            f"{encoder.name} takes frames {least}, got {width} x {height}; choose another --codec, or .npy or a folder."
+        )
     losses = []
     if pixel.alpha and not reached.alpha:
         losses.append(f"alpha: {encoder.name} in {target} has none; use .webm, or .mkv with the codec ffv1")

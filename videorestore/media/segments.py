@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from videorestore import pulse
 from videorestore.clip import Frame
-from videorestore.errors import InputError, MediaWriteError
+from videorestore.errors import EncoderLostError, InputError, MediaWriteError
 from videorestore.media.arrays import ArraySource
 from videorestore.media.containers import container_of
 from videorestore.media.encode import Encoding, SinkOptions, plan_encoding
@@ -216,6 +219,24 @@ def write_segment(
         raise
     with pulse.part(1.0 - coding, 1.0):
         return writer.close()
+
+
+def try_encoding(output: str, shape: OutputShape, options: SinkOptions) -> None:
+    """Encode one black frame as was asked, so that what an encoder refuses is known before any work."""
+    if kind_of(output).container is None or not (options.codec or options.pix_fmt or options.encoder_args):
+        return
+    pixel = shape.info.format
+    planes = tuple(np.zeros(size, pixel.dtype) for size in pixel.plane_shapes(shape.height, shape.width))
+    black = Frame(planes=planes, format=pixel, index=0, time=Fraction(0), duration=Fraction(1, 25))
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            write_segment([black], os.path.join(folder, "black"), shape, options, output=output)
+        except EncoderLostError:
+            raise
+        except MediaWriteError as error:
+            raise InputError(
+                f"the encoder must take what is asked of it, got: {error} (--codec, --pix-fmt, --encoder-args)"
+            ) from error
 
 
 def segment_frames(segment: Segment) -> Iterator[Frame]:

@@ -16,7 +16,7 @@ from videorestore.make.work import Progress, Work
 from videorestore.media import SinkOptions, check_output, join_segments
 from videorestore.media.companions import Others
 from videorestore.media.outputs import OutputShape
-from videorestore.media.segments import encoding_for
+from videorestore.media.segments import encoding_for, try_encoding
 from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.layout import least_bytes
 from videorestore.plan.look import helped_by
@@ -160,11 +160,13 @@ def _say_how_to_go_on(error: Exception, planned: Planned) -> None:
 
 
 def _check(job: Job, opened: Source) -> None:
-    """A codec that does not exist, or a cluster that does not answer, is told before any work."""
+    """What an encoder refuses, or a cluster that does not answer, is told before any work."""
     options = job.options
     shape = OutputShape.of(opened, 0)
     check_memory(least_bytes(opened.height, opened.width), opened.height, opened.width, options)
-    encoding_for(job.output, replace(shape, fps=options.raised(shape.fps)), job.sink)
+    raised = replace(shape, fps=options.raised(shape.fps))
+    encoding_for(job.output, raised, job.sink)
+    try_encoding(job.output, raised, job.sink)
     read = None if options.dry_run else job.source
     if options.sd is not None:
         sd_maps(options.sd, shape, job.sink).check(read)
