@@ -16,6 +16,7 @@ from videorestore.media.source import Source
 from videorestore.plan.scan import expected_frames
 from videorestore.request import Common
 from videorestore.run import memory, workers
+from videorestore.run.speed import slowness
 
 WORTH_WORKERS = 2 << 20
 WORTH_PIXELS = 8_000_000
@@ -134,5 +135,5 @@ def estimate(work: Work, output: str, options: Common, jobs: int, *, seen: float
     return {
         "disk_mb": round(disk_need(work, output, options, jobs, likely=True, seen=seen) / 1e6, 1),
         "memory_mb": round(memory_need(work, jobs) / 1e6),
-        "time_s": round(seconds / jobs, 1),
+        "time_s": round(seconds * slowness() / jobs, 1),
     }

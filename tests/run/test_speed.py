@@ -1,0 +1,31 @@
+import pytest
+
+from videorestore.run import needs, speed
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    speed.slowness.cache_clear()
+    yield
+    speed.slowness.cache_clear()
+
+
+def test_the_quickest_trial_tells_the_speed(monkeypatch):
+    ends = iter([0.0, 0.09, 1.0, 1.006, 2.0, 2.02, 3.0, 3.5, 4.0, 4.007])
+    monkeypatch.setattr(speed.time, "thread_time", lambda: next(ends))
+    assert speed.slowness() == pytest.approx(0.006 / speed.REFERENCE_S)
+
+
+def test_the_time_that_is_foretold_is_that_of_this_machine(monkeypatch):
+    class Work:
+        likely_bytes, piece_bytes, piece_disk = (), 1, 0
+
+        def seconds(self):
+            return 100.0
+
+    monkeypatch.setattr(needs, "disk_need", lambda *args, **more: 0)
+    told = []
+    for slow in (1.0, 2.5):
+        monkeypatch.setattr(needs, "slowness", lambda slow=slow: slow)
+        told.append(needs.estimate(Work(), "a.mkv", None, 2)["time_s"])
+    assert told == [50.0, 125.0]
