@@ -15,6 +15,7 @@ import videorestore as vr
 from scripts import guide_pages
 from tests.verbs.test_verbs import drifting
 from videorestore.media.pipe import ffmpeg
+from videorestore.request.verbs import TABLE
 
 PAGES = sorted(guide_pages.PROSE.glob("*.md"))
 ROOT = guide_pages.ROOT
@@ -41,9 +42,13 @@ def test_the_guide_builds_and_its_links_lead_somewhere(tmp_path):
         for picture in re.findall(r'src="([^"]+)"', text):
             assert (tmp_path / picture).read_bytes()[1:4] == b"PNG", f"{page.name} shows {picture}"
     assert (tmp_path / "strength.html").read_text().count("<img ") == 2
+    verbs = (tmp_path / "verbs.html").read_text()
+    for verb in TABLE:
+        assert f'<h2 id="{verb}">' in verbs and f"<pre><code>usage: videorestore {verb} " in verbs
+    assert "--sigma" in verbs
     assert (
-        "--sigma" in (tmp_path / "verbs.html").read_text()
-        and "inverse_transform" in (tmp_path / "reference.html").read_text()
+        "<pre><code>ElectroGP.inverse_transform(x, return_std=False"
+        in (tmp_path / "reference.html").read_text()
     )
 
 

@@ -16,6 +16,9 @@ Record = dict[str, Any]
 NOBODY_KNOWS = 0.5
 """Probability with which a clip is called progressive where no shot tells what it is."""
 
+SEEN = 0.5
+"""Noise below this sd is called none."""
+
 _ORIGINS = ("kept", "recoded", "denoised", "mended", "filled", "interpolated")
 
 
@@ -81,7 +84,8 @@ def _how(record: Record) -> list[tuple[str, str]]:
     if "model" in record:
         found.append(("model", str(record["model"])))
     if "noise_sd" in record:
-        found.append(("noise", f"sd {noise_level(record)} of 255{noise_doubt(record)}"))
+        seen = f"sd {noise_level(record)} of 255{noise_doubt(record)}"
+        found.append(("noise", seen if most_noise(record) >= SEEN else "none to be seen"))
     test = record.get("self_test")
     if test:
         parts = []
@@ -205,14 +209,14 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(("fields", _fields(fields)))
     if record.get("noise_sd") is not None and (noise := most_noise(record)) < HARDLY_SEEN:
         facts.append(
-            ("noise", f"sd {noise:.2g} of 255 at most, hardly seen" if noise >= 0.5 else "none to be seen")
+            ("noise", f"sd {noise:.2g} of 255 at most, hardly seen" if noise >= SEEN else "none to be seen")
         )
     curve = record.get("curve") or {}
     if "score" in curve:
         facts.append(
             (
                 "curve",
-                f"one latent curve explains hidden frames to {curve['psnr']:.1f} dB (score {curve['score']:.2f} of 1): "
+                f"hidden frames are foretold to {curve['psnr']:.1f} dB by one curve (score {curve['score']:.2f} of 1): "
                 + _curve_in_words(float(curve["score"])),
             )
         )
@@ -243,8 +247,8 @@ def _fields(fields: Record) -> str:
 
 def _curve_in_words(score: float) -> str:
     if score > 0.9:
-        return "the clip lies on a curve"
-    return "the clip lies near a curve" if score > 0.6 else "it moves too freely for one curve"
+        return "--model curve suits the clip"
+    return "it suits in part" if score > 0.6 else "the clip moves too freely for it"
 
 
 def _picture(record: Record) -> str:
