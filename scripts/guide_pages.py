@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import os
 import re
 import shutil
 import sys
@@ -143,6 +144,7 @@ def verbs_page() -> str:
     from videorestore.cli.parser import build
     from videorestore.request.verbs import TABLE
 
+    os.environ["COLUMNS"] = "88"  # what the width of a page holds
     first, *parts = re.split(r"^## ", (PROSE / "verbs.md").read_text(encoding="utf-8"), flags=re.M)
     shown = [first.rstrip()]
     for part in parts:
