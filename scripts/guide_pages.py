@@ -144,7 +144,7 @@ def verbs_page() -> str:
     from videorestore.cli.parser import build
     from videorestore.request.verbs import TABLE
 
-    os.environ["COLUMNS"] = "88"  # what the width of a page holds
+    os.environ["COLUMNS"] = "82"  # what the width of a page holds
     first, *parts = re.split(r"^## ", (PROSE / "verbs.md").read_text(encoding="utf-8"), flags=re.M)
     shown = [first.rstrip()]
     for part in parts:

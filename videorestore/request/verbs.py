@@ -74,7 +74,7 @@ class RestoreOptions(Mending):
     deflicker: Literal["auto", "on", "off"] = option(
         "auto",
         words("auto", "on", "off"),
-        "even out brightness that flickers; auto (default): only in old films, which are black and white or dirty",
+        "even out brightness that flickers; auto (default): only in films that are black and white or dirty",
         group="steps",
     )
     accept: str | None = option(
