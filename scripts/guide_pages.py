@@ -36,10 +36,10 @@ TITLES = {
 """Pages in the order of reading."""
 
 STYLE = """
-body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff }
 nav { font-size: .9rem; border-bottom: 1px solid #ccc; padding-bottom: .6rem } nav a { margin-right: .9rem }
 pre { background: #f4f4f2; padding: .7rem; overflow-x: auto } code { font: .88em/1.45 ui-monospace, monospace }
-img { max-width: 100% } table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
+img { max-width: 100% } table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .92rem } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } pre { background: #262626 } a { color: #8ab4f8 } }
 """
 
@@ -191,7 +191,7 @@ def _signature(name: str, thing: Callable[..., object]) -> str:
         if each.name != "self"
     ]
     called = found.replace(parameters=plain, return_annotation=found.empty)
-    return textwrap.fill(f"{name}{called}", 100, subsequent_indent="    ", break_long_words=False)
+    return textwrap.fill(f"{name}{called}", 90, subsequent_indent="    ", break_long_words=False)
 
 
 def build(folder: Path) -> list[Path]:
