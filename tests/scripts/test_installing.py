@@ -97,7 +97,7 @@ def test_a_script_that_lacks_packages_runs_again_in_the_environment(
 
 
 def test_the_source_distribution_holds_all_that_a_checkout_holds(tmp_path: Path) -> None:
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", minversion="77")
     source, made = tmp_path / "source", tmp_path / "made"
     made.mkdir()
     strange = shutil.ignore_patterns(
