@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import html
 import inspect
+import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,10 +36,10 @@ TITLES = {
 """Pages in the order of reading."""
 
 STYLE = """
-body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff }
 nav { font-size: .9rem; border-bottom: 1px solid #ccc; padding-bottom: .6rem } nav a { margin-right: .9rem }
 pre { background: #f4f4f2; padding: .7rem; overflow-x: auto } code { font: .88em/1.45 ui-monospace, monospace }
-img { max-width: 100% } table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
+img { max-width: 100% } table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .92rem } td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } pre { background: #262626 } a { color: #8ab4f8 } }
 """
 
@@ -75,7 +77,8 @@ def blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             continue
         if line.startswith("```"):
             k = next((j for j in range(k + 1, len(lines)) if lines[j].startswith("```")), len(lines)) + 1
-            yield line[3:].strip() or "code", lines[start + 1 : k - 1]
+            named = line[3:].strip()
+            yield "code" if named in ("", "text") else named, lines[start + 1 : k - 1]
             continue
         kind = _kind(line)
         k += 1
@@ -137,14 +140,22 @@ _BLOCKS: dict[str, Callable[[list[str]], str]] = {
 
 
 def verbs_page() -> str:
-    """What ``--help`` says of every verb."""
+    """What the prose and ``--help`` say of every verb: the help stands at the end of the verb's part."""
     from videorestore.cli.parser import build
     from videorestore.request.verbs import TABLE
 
-    parts = ["# The verbs and their options\n\nThe same words as `videorestore VERB --help`."]
-    for name in TABLE:
-        parts.append(f"## {name}\n\n```text\n{build(name).format_help().rstrip()}\n```")
-    return "\n\n".join(parts)
+    os.environ["COLUMNS"] = "82"  # what the width of a page holds
+    first, *parts = re.split(r"^## ", (PROSE / "verbs.md").read_text(encoding="utf-8"), flags=re.M)
+    shown = [first.rstrip()]
+    for part in parts:
+        name = part.partition("\n")[0].strip()
+        shown.append(f"## {part.rstrip()}\n\n```text\n{build(name).format_help().rstrip()}\n```")
+    left = set(TABLE) - {part.partition("\n")[0].strip() for part in parts}
+    if left:
+        raise ValueError(
+            f"verbs.md must tell of every verb, misses {', '.join(sorted(left))}; add a part each."
+        )
+    return "\n\n".join(shown)
 
 
 def reference_page() -> str:
@@ -166,10 +177,21 @@ def reference_page() -> str:
 
 
 def _signature(name: str, thing: Callable[..., object]) -> str:
+    """A call with its defaults; the types stand in the docstring."""
     try:
-        return f"{name}{inspect.signature(thing)}"
+        found = inspect.signature(thing)
     except (TypeError, ValueError):
         return name
+    plain = [
+        each.replace(
+            annotation=each.empty,
+            default=... if inspect.isfunction(each.default) else each.default,
+        )
+        for each in found.parameters.values()
+        if each.name != "self"
+    ]
+    called = found.replace(parameters=plain, return_annotation=found.empty)
+    return textwrap.fill(f"{name}{called}", 90, subsequent_indent="    ", break_long_words=False)
 
 
 def build(folder: Path) -> list[Path]:

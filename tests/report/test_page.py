@@ -356,13 +356,13 @@ def test_what_came_of_it_stands_in_one_sentence() -> None:
     said = sentence({**record(8), "model": "curve", "self_test": {"curve_psnr": 38.0, "motion_psnr": 33.0}})
     assert said == (
         "Noise removed from 1 frame, 1 frame rebuilt, 1 frame made in between, 5 frames kept to the bit, nothing refused."
-        " The curve model was taken: it told hidden frames 5.0 dB better than motion."
+        " The curve model was taken: it foretold hidden frames 5.0 dB better than motion."
     )
     of_fields = [{"origin": "mended", "source": k // 2} for k in range(4)]
     mixed = {"verb": "restore", "model": "mixed", "frames": [*of_fields, {"origin": "mended", "source": 2}]}
     assert sentence(mixed) == (
         "1 frame mended, 4 frames made of fields, nothing refused."
-        " The curve was worth asking beside motion: both were weighed in every place."
+        " Both models had a say: motion and the curve were weighed in every place."
     )
     clean = {"verb": "denoise", "model": "motion", "frames": [{"origin": "denoised"}]}
     for gain, told in (

@@ -114,6 +114,11 @@ def test_the_sd_of_a_frame_is_a_root_mean_square() -> None:
     assert "sd" not in frame_fact(made(0), 0)
 
 
+def test_a_guess_that_nothing_supports_is_called_doubtful() -> None:
+    assert frame_fact(made(0, doubtful=True), 0)["doubtful"] is True
+    assert "doubtful" not in frame_fact(made(0), 0)
+
+
 def test_pixels_are_not_kept() -> None:
     note = note_of(made(0, sd_map=np.ones((2, 3, 1), np.float32)), 0)
     assert not any(isinstance(value, np.ndarray) for value in (*note.values(), *note["fact"].values()))

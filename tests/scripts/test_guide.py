@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import videorestore as vr
 from scripts import guide_pages
 from tests.verbs.test_verbs import drifting
 from videorestore.media.pipe import ffmpeg
+from videorestore.request.verbs import TABLE
 
 PAGES = sorted(guide_pages.PROSE.glob("*.md"))
 ROOT = guide_pages.ROOT
@@ -26,6 +28,15 @@ def code_of(page: Path, kind: str) -> list[str]:
         for found, lines in guide_pages.blocks(page.read_text(encoding="utf-8"))
         if found == kind
     ]
+
+
+def commands_of(page: Path) -> list[str]:
+    """All commands with a verb that a page prints, in its order: lines of code, and code within a sentence."""
+    found = re.findall(
+        r"^    (videorestore .+)$|`(videorestore [^`]+)`", page.read_text(encoding="utf-8"), re.M
+    )
+    commands = [(line or inner).strip() for line, inner in found]
+    return [command for command in commands if command.split()[1] in TABLE and "--help" not in command]
 
 
 def test_the_guide_builds_and_its_links_lead_somewhere(tmp_path):
@@ -41,9 +52,13 @@ def test_the_guide_builds_and_its_links_lead_somewhere(tmp_path):
         for picture in re.findall(r'src="([^"]+)"', text):
             assert (tmp_path / picture).read_bytes()[1:4] == b"PNG", f"{page.name} shows {picture}"
     assert (tmp_path / "strength.html").read_text().count("<img ") == 2
+    verbs = (tmp_path / "verbs.html").read_text()
+    for verb in TABLE:
+        assert f'<h2 id="{verb}">' in verbs and f"<pre><code>usage: videorestore {verb} " in verbs
+    assert "--sigma" in verbs
     assert (
-        "--sigma" in (tmp_path / "verbs.html").read_text()
-        and "inverse_transform" in (tmp_path / "reference.html").read_text()
+        "<pre><code>ElectroGP.inverse_transform(x, return_std=False"
+        in (tmp_path / "reference.html").read_text()
     )
 
 
@@ -55,7 +70,7 @@ def test_markdown_becomes_pages():
     assert "<pre><code>code &lt;1&gt;</code></pre>" in made and '<a href="record.html">x</a>' in made
 
 
-@pytest.mark.parametrize("example", code_of(guide_pages.PROSE / "python.md", "python"))
+@pytest.mark.parametrize("example", [code for page in PAGES for code in code_of(page, "python")])
 def test_the_python_examples_run(example):
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, timeout=300
@@ -99,6 +114,8 @@ def make_inputs(folder: Path) -> None:
         for y, x in rng.integers(4, 40, (2, 2)):
             dusty[k, y : y + 3, x : x + 4] = 255
     coded(dusty, folder / "dusty.mkv", "-c:v", "ffv1")
+    coded(drifting(n=60, step=0.3), folder / "scan.mkv", "-c:v", "ffv1")
+    coded(noisy, folder / "film.mp4", "-c:v", "libx264", "-crf", "12", "-pix_fmt", "yuv420p")
     for name, frames in (("lapse", clean[:12]), ("turn", clean[:8])):
         vr.write(frames, f"{folder / name}/")
     pictures = sorted((folder / "lapse").glob("*.png"))
@@ -106,27 +123,48 @@ def make_inputs(folder: Path) -> None:
     vr.write((noisy[:8, ..., :1].astype(np.uint16) * 257), folder / "stack.tif")
 
 
-def test_every_recipe_runs_as_printed(tmp_path):
-    make_inputs(tmp_path)
-    commands = [
-        line.strip()
-        for text in code_of(guide_pages.PROSE / "recipes.md", "code")
-        for line in text.splitlines()
-    ]
-    assert len(commands) >= 8
-    for command in commands:
-        words = shlex.split(command)
-        assert words[0] == "videorestore"
+@pytest.fixture
+def shell(tmp_path):
+    """Runs a printed line as a shell would, in a folder that holds what the recipes are given."""
+    folder, programs = tmp_path / "clips", tmp_path / "bin"
+    folder.mkdir()
+    programs.mkdir()
+    make_inputs(folder)
+    program = programs / "videorestore"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m videorestore "$@"\n')
+    program.chmod(0o755)
+    paths = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+    def run(line: str) -> Path:
         done = subprocess.run(
-            [sys.executable, "-m", "videorestore", *words[1:], "--progress", "none"],
-            cwd=tmp_path,
-            env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
+            ["sh", "-c", line],
+            cwd=folder,
+            env={**os.environ, **paths},
             capture_output=True,
             text=True,
             timeout=600,
         )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-        if "-o" in words:
-            assert vr.read(str(tmp_path / words[words.index("-o") + 1])).frames.size
-    assert len(vr.read(str(tmp_path / "lapse.mp4")).frames) == 12
-    assert np.load(tmp_path / "sd.npy").shape[:3] == (8, 48, 64)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        return folder
+
+    return run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)], ids=lambda page: page.stem)
+def test_every_printed_command_runs(page, shell):
+    for command in commands_of(page):
+        folder = shell(command)
+        words = shlex.split(command)
+        if "-o" not in words or "--dry-run" in words:
+            continue
+        output = folder / words[words.index("-o") + 1]
+        assert (
+            output.read_text().startswith("<!") if output.suffix == ".html" else vr.read(output).frames.size
+        )
+    if page.stem == "recipes":
+        assert len(commands_of(page)) >= 11
+        assert len(vr.read(folder / "lapse.mp4").frames) == 12
+        assert (
+            len(vr.read(folder / "tape.mkv").frames) == 24 and len(vr.read(folder / "film.mkv").frames) == 24
+        )
+        assert np.load(folder / "sd.npy").shape[:3] == (8, 48, 64)

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from types import ModuleType
 
@@ -93,3 +94,29 @@ def test_a_script_that_lacks_packages_runs_again_in_the_environment(
     monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)
     bootstrap.enter()
     assert called == [(python, [str(python), "scripts/bench", "harm"])]
+
+
+def test_the_source_distribution_holds_all_that_a_checkout_holds(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", minversion="77")
+    source, made = tmp_path / "source", tmp_path / "made"
+    made.mkdir()
+    strange = shutil.ignore_patterns(
+        "__pycache__", "*.egg-info", ".git", ".*_cache", ".venv", ".hypothesis", "build"
+    )
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitattributes", ".gitignore"):
+        shutil.copy(ROOT / name, source)
+    for name in ("videorestore", "tests", "assets", "scripts", ".ci", ".github"):
+        shutil.copytree(ROOT / name, source / name, ignore=strange)
+    held = {str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()}
+    build = f"from setuptools import build_meta; print(build_meta.build_sdist({str(made)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (archive,) = made.iterdir()
+    with tarfile.open(archive) as packed:
+        files = {member.name.partition("/")[2]: member for member in packed if member.isfile()}
+    assert not held - set(files)
+    assert not [name for name in files if "__pycache__" in name]
+    assert files["scripts/dev"].mode & 0o100

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -48,6 +49,9 @@ def test_the_recipes_of_the_readme(tmp_path, monkeypatch):
               "shuffled/": clip[rng.permutation(len(clip))]}  # fmt: skip
     for name, frames in inputs.items():
         vr.write(frames, name)
+    logo = np.zeros((32, 40), np.uint8)
+    logo[4:9, 28:36] = 255
+    assert cv2.imwrite("logo.png", logo)
     for recipe in RECIPES:
         words = [w for word in shlex.split(recipe)[1:] for w in (sorted(glob.glob(word)) or [word])]
         said = io.StringIO()

@@ -135,7 +135,7 @@ def overview() -> str:
     lines = [
         "usage: videorestore VERB INPUT -o OUTPUT [options]",
         "",
-        "Restore video with an electrostatic Gaussian process: remove noise, regenerate missing",
+        "Restore video with an electrostatic Gaussian process: remove noise, make missing",
         "frames and pixels, raise the frame rate, put frames in order, and say how sure it is.",
         "",
         "verbs:",

@@ -212,7 +212,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(
             (
                 "curve",
-                f"one latent curve explains hidden frames to {curve['psnr']:.1f} dB (score {curve['score']:.2f} of 1): "
+                f"hidden frames are foretold to {curve['psnr']:.1f} dB by one curve (score {curve['score']:.2f} of 1): "
                 + _curve_in_words(float(curve["score"])),
             )
         )
@@ -243,8 +243,8 @@ def _fields(fields: Record) -> str:
 
 def _curve_in_words(score: float) -> str:
     if score > 0.9:
-        return "the clip lies on a curve"
-    return "the clip lies near a curve" if score > 0.6 else "it moves too freely for one curve"
+        return "--model curve suits the clip"
+    return "it suits in part" if score > 0.6 else "the clip moves too freely for it"
 
 
 def _picture(record: Record) -> str:

@@ -157,14 +157,13 @@ def _notes(judged: tuple[tuple[Shot, Verdict], ...], every: bool) -> list[str]:
     frames: dict[str, int] = {}
     for (a, b), verdict in judged:
         frames[verdict.kind] = frames.get(verdict.kind, 0) + b - a
+    made = "a frame is made of every field" if every else "one frame is made of the two fields of each"
     words = {
-        "interlaced": "a frame is made of every field"
-        if every
-        else "one frame is made of the two fields of each",
-        "telecined": "the film's own frames are put together again",
-        "progressive": "progressive, left as they are",
+        "interlaced": f"interlaced frames: {made}",
+        "telecined": "frames with pulldown: the film's own frames are put together again",
+        "progressive": "frames that are not interlaced: nothing to take apart",
     }
-    return [f"{count} {kind} frames: {words[kind]}" for kind, count in frames.items()]
+    return [f"{count} {words[kind]}" for kind, count in frames.items()]
 
 
 def surely_interlaced(source: Source, found: Scan) -> bool:

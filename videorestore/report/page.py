@@ -358,15 +358,15 @@ def _curve(shown: list[_Kept], frames: list[dict[str, Any]], cuts: list[int]) ->
         (float(fact["x"]), str(fact.get("origin", "kept"))) for fact in frames if fact.get("x") is not None
     ]
     strip = (
-        f"{figures.ticks(known)}<p class=hint>latent positions of all frames, from end to end</p>"
+        f"{figures.ticks(known)}<p class=hint>places of all frames on the curve, from 0 to 1</p>"
         if len(known) > 1
         else ""
     )
-    by = "in the order of their latent positions" if latent else "in the order of time"
+    by = "in the order of their places on the curve" if latent else "in the order of time"
     faint = " Faint points are the frames before." if raw is not None else ""
     return (
-        f'<section id="latent"><h2>The curve</h2>{drawing}<p class="hint">Restored frames on their first two principal '
-        f"components, joined {by}.{faint} Click on a point to see the frame.</p>{strip}</section>"
+        f'<section id="latent"><h2>The curve</h2>{drawing}<p class="hint">Every point is a restored frame, near to those that look '
+        f"like it (first two principal components), joined {by}.{faint} Click on a point to see the frame.</p>{strip}</section>"
     )
 
 

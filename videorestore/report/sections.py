@@ -21,18 +21,32 @@ def glance(record: dict[str, Any]) -> str:
     )
 
 
+_MEANING = {
+    "kept": "as it was, bit for bit",
+    "recoded": "nothing was done to it but coding it again",
+    "denoised": "its noise was removed",
+    "mended": "some of its pixels were made anew",
+    "filled": "the whole frame was made anew",
+    "interpolated": "new, between two frames of the source",
+}
+"""What became of a frame, shown where the pointer rests on the word."""
+
+
 def legend(states: list[str], cuts: list[int]) -> str:
     """The colours of the timeline, with counts."""
     counts = Counter(states)
     order = dict.fromkeys(state for state in (*figures.ORIGINS, *figures.STATES) if counts[state])
-    entries = [f'<li><i class="s-{state}"></i>{state} <b>{counts[state]}</b></li>' for state in order]
+    entries = [
+        f'<li title="{_MEANING.get(state, state)}"><i class="s-{state}"></i>{state} <b>{counts[state]}</b></li>'
+        for state in order
+    ]
     if cuts:
         entries.append(f'<li><i class="cut"></i>cuts <b>{len(cuts)}</b></li>')
     return "".join(entries)
 
 
 _CHARTS = (
-    ("x", "latent position", None),
+    ("x", "place on the curve (x)", None),
     ("sd", "standard deviation (of 255)", 0.0),
     ("psnr", "PSNR (dB)", None),
     ("ssim", "SSIM", None),

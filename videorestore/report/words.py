@@ -111,7 +111,7 @@ def _reason(record: Record) -> str:
     """Why this model."""
     test, model = record.get("self_test") or {}, record.get("model")
     if model == "mixed":
-        return " The curve was worth asking beside motion: both were weighed in every place."
+        return " Both models had a say: motion and the curve were weighed in every place."
     if model == "motion" and "curve_denoise_gain" in test:
         return f" Motion alone was asked: {_added(test)}."
     if model not in ("curve", "motion") or not {"curve_psnr", "motion_psnr"} <= set(test):
@@ -120,7 +120,7 @@ def _reason(record: Record) -> str:
     gain = float(test[f"{model}_psnr"]) - float(test[f"{other}_psnr"])
     if gain <= 0:
         return f" The {model} model was taken."
-    return f" The {model} model was taken: it told hidden frames {gain:.1f} dB better than {other}."
+    return f" The {model} model was taken: it foretold hidden frames {gain:.1f} dB better than {other}."
 
 
 def _added(test: Record) -> str:
@@ -334,11 +334,18 @@ def _damage(record: Record, base: str) -> Iterator[Finding]:
     if not damage:
         return
     kinds = Counter(entry.get("kind", "damage") for entry in damage)
-    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    listed = ", ".join(_several(number, kind) for kind, number in kinds.most_common())
     odds = [float(entry["probability"]) for entry in damage if "probability" in entry]
     sure = f"each with probability {min(odds):.2f} to {max(odds):.2f}" if odds else ""
     where = counted(len({entry.get("frame") for entry in damage}), "frame")
     yield _finding(f"damaged pixels in {where}: {listed}", f"{base.format('inpaint')} --mask auto", sure)
+
+
+def _several(number: int, kind: str) -> str:
+    """Damage of a kind: ``1 scratch``, ``2 scratches``, ``2 dust``."""
+    if number == 1 or kind in ("dust", "damage"):
+        return f"{number} {kind}"
+    return f"{number} {kind}{'es' if kind.endswith('ch') else 's'}"
 
 
 def _tape(record: Record, base: str) -> Iterator[Finding]:

@@ -29,12 +29,12 @@ class Opening:
         group="input",
     )
     input_fps: Fraction | None = option(
-        None, rate(), "frame rate of a folder or an array, which have none (25)", group="input"
+        None, rate(), "frame rate of a folder or an array, which have none (default: 25)", group="input"
     )
     overwrite: bool = option(
         False,
         Flag(),
-        "overwrite; what exists already is refused otherwise",
+        "overwrite what is there already; without it that is refused",
         group="output",
         short="-y",
         pixels=False,
@@ -69,8 +69,8 @@ class Common(Reading):
     model: Model = option(
         "auto",
         words("auto", "curve", "motion"),
-        "curve: one electroGP over the clip, pixels stay in place; motion: along motion-compensated tracks; "
-        "auto (default) weighs both in every place, where the curve is worth asking",
+        "what is made is learnt from where pixels move to (motion), or from all frames at the same place (curve: one electroGP "
+        "over the shot); auto (default): by motion, and by the curve too where a trial says that it helps",
         group="model",
     )
     quality: Quality = option(
@@ -82,13 +82,13 @@ class Common(Reading):
     seed: int = option(
         0,
         Whole(low=0, high=2**32 - 1, metavar="N"),
-        "same input, options and seed give the same pixels, whatever --jobs (0)",
+        "the same input, options and seed give the same pixels, whatever --jobs (default: 0)",
         group="model",
     )
     sd: str | None = option(
         None,
         File(metavar="FILE"),
-        "also write the posterior standard deviation of every pixel (0..255; .npy or a video)",
+        "also write how sure every pixel is: its standard deviation on the 0..255 scale (.npy or a video)",
         group="output",
         path="written",
     )
@@ -108,11 +108,14 @@ class Common(Reading):
     crf: float | None = option(
         None,
         Number(low=0, high=63, metavar="Q"),
-        "quality of the encoder, lower is better (16)",
+        "quality of the encoder, lower is better (default: 16)",
         group="encoding",
     )
     pix_fmt: str | None = option(
-        None, Text(metavar="FORMAT"), "pixel format by ffmpeg's name (the source's)", group="encoding"
+        None,
+        Text(metavar="FORMAT"),
+        "pixel format by ffmpeg's name (default: the source's)",
+        group="encoding",
     )
     encoder_args: str = option(
         "", Text(metavar="'...'"), "more arguments for ffmpeg's encoder, in one string", group="encoding"
@@ -120,18 +123,24 @@ class Common(Reading):
     jobs: int = option(
         0,
         Whole(low=1, high=4096, metavar="N"),
-        "worker processes (one for each core)",
+        "worker processes (default: one for each core)",
         group="scale",
         pixels=False,
     )
     cluster: str | None = option(
         None,
         Text(metavar="ADDRESS"),
-        "a Dask scheduler, host:port (pip install videorestore[cluster])",
+        "work on the machines of this Dask scheduler, host:port (needs pip install videorestore[cluster])",
         group="scale",
         pixels=False,
     )
-    max_memory: int = option(0, memory(), "upper bound (half of what is free)", group="scale", pixels=False)
+    max_memory: int = option(
+        0,
+        memory(),
+        "most memory that may be taken (default: half of what is free)",
+        group="scale",
+        pixels=False,
+    )
     resume: bool = option(
         True,
         Flag(opposite="--fresh"),
@@ -188,7 +197,7 @@ class Mending(Common):
     write_mask: str | None = option(
         None,
         File(metavar="FILE"),
-        "also write where pixels were mended, white on black, a picture for each frame: edit it and give it to inpaint --mask",
+        "also write where pixels were mended, white on black, a picture for each frame; edited, it can be given to inpaint --mask",
         group="output",
         path="written",
     )
@@ -200,20 +209,20 @@ def noise_options() -> tuple[Any, Any, Any]:
         option(
             None,
             NUMBER_AUTO,
-            "standard deviation of the noise on the 0..255 scale; auto (default) estimates it",
+            "standard deviation of the noise on the 0..255 scale; auto (default) measures it",
             group="noise",
         ),
         option(
             1.0,
             STRENGTH,
-            "how large the noise is taken to be, in times of what was found: 1 (default) is the posterior mean, less "
-            "leaves texture and noise, more smooths",
+            "take the noise for FACTOR times as strong as it was measured: 1 (default) is nearest to the truth, less leaves "
+            "texture and noise, more makes smoother",
             group="noise",
         ),
         option(
             0.0,
             Number(low=0, high=1, metavar="SHARE"),
-            "give back this share of what was removed, 0 (default) to 1: film keeps its grain",
+            "give back this share of the noise that was removed, 0 (default) to 1, so that film keeps its grain",
             group="noise",
         ),
     )

@@ -49,52 +49,52 @@ class RestoreOptions(Mending):
     denoise: Switch = option(
         "auto",
         words("auto", "on", "off"),
-        "remove noise; auto where it is surely there and its sd is 3 or more",
+        "remove noise; auto (default): only where it is surely there, with a standard deviation of 3 or more",
         group="steps",
     )
     fill: Literal["auto", "off"] = option(
-        "auto", _STEP, "regenerate frames that are missing, black, corrupt or frozen", group="steps"
+        "auto", _STEP, "make frames anew that are missing, black, corrupt or frozen", group="steps"
     )
     mend: Literal["auto", "off"] = option(
-        "auto", _STEP, "regenerate damaged pixels: dust, scratches, dropouts", group="steps"
+        "auto", _STEP, "make damaged pixels anew: dust, scratches, dropouts", group="steps"
     )
     head_switching: Literal["keep", "fill", "crop"] = option(
         "keep",
         words("keep", "fill", "crop"),
-        "lines at the bottom that a tape's heads tear when they switch: left (keep), filled with those above, or cut off",
+        "the torn lines at the bottom of a tape's picture: keep (default) leaves them, fill mirrors the lines above, crop cuts them off",
         group="steps",
     )
     deinterlace: Literal["auto", "off", "field", "frame"] = option(
         "auto",
         words("auto", "off", "field", "frame"),
-        "interlaced video: damage is mended field by field, then a frame is made of every field (auto, field) or of the two "
-        "fields of each frame; pulldown is undone; off leaves both as they are",
+        "interlaced video: make a frame of every field (auto, field), or one of the two fields of a frame (frame); pulldown is "
+        "undone; off leaves both as they are",
         group="steps",
     )
     deflicker: Literal["auto", "on", "off"] = option(
         "auto",
         words("auto", "on", "off"),
-        "bring brightness that flickers back to its smooth course; auto: of old films, black and white or dirty",
+        "even out brightness that flickers; auto (default): only in films that are black and white or dirty",
         group="steps",
     )
     accept: str | None = option(
         None,
         File(metavar="FILE.json"),
-        "do what this list of findings says and nothing else: inspect --json writes one to edit",
+        "mend what this list names and nothing else; inspect --json writes such a list, to be edited",
         group="review",
         path="read",
     )
     reject: str | None = option(
         None,
         File(metavar="FILE.json"),
-        "leave what this list of findings names as it is",
+        "leave what this list names as it is",
         group="review",
         path="read",
     )
     least_probability: float | None = option(
         None,
         Number(low=0, high=1, metavar="P"),
-        "mend what is damage with at least this probability, 0 to 1; by default that depends on how dirty the film is",
+        "mend places that are damage with at least this probability, 0 to 1 (default: by how dirty the film is)",
         group="review",
     )
     factor: Fraction | None = option(
@@ -123,11 +123,11 @@ class RestoreOptions(Mending):
 
 @verb(
     "denoise",
-    summary="remove noise; the level is estimated unless given",
-    description="Remove noise: the posterior mean of every pixel given all frames. Times and duration stay.",
+    summary="remove noise; how strong it is is measured unless given",
+    description="Remove noise: every pixel becomes what it most likely was, given the frames around. Times and duration stay.",
     synopsis=_WRITES,
     examples=(
-        ("videorestore denoise night.mp4 -o night.clean.mp4", "the noise level is estimated"),
+        ("videorestore denoise night.mp4 -o night.clean.mp4", "how strong the noise is is measured"),
         (
             "videorestore denoise in.mkv -o out.mkv --sigma 20 --codec ffv1",
             "known noise, lossless result",
@@ -146,8 +146,8 @@ class DenoiseOptions(Common):
 
 @verb(
     "fill",
-    summary="regenerate whole missing frames",
-    description="Regenerate whole frames that are missing or worthless. All other frames stay as they are.",
+    summary="make whole missing frames anew",
+    description="Make whole frames anew that are missing or worthless. All other frames stay as they are.",
     synopsis=_WRITES,
     examples=(
         ("videorestore fill tape.mkv -o tape.filled.mkv", "find the bad frames and fill them"),
@@ -175,7 +175,7 @@ class FillOptions(Common):
     max_sd: float | None = option(
         None,
         Number(low=0, high=255, metavar="S"),
-        "refuse a fill whose standard deviation is above S",
+        "leave a frame as it is where the made one would have a mean standard deviation above S",
         group="missing frames",
     )
 
@@ -187,8 +187,8 @@ class FillOptions(Common):
 
 @verb(
     "inpaint",
-    summary="regenerate missing pixels, complete and place loose frames",
-    description="Regenerate missing pixels. Pixels and frames that are not masked are not changed.",
+    summary="make missing pixels anew; complete loose frames and find their place",
+    description="Make missing pixels anew. Pixels and frames that are not masked are not changed.",
     synopsis=_WRITES,
     examples=(
         ("videorestore inpaint in.mkv -o out.mkv --mask logo.png", "white is missing, in every frame"),
@@ -222,7 +222,7 @@ class InpaintOptions(Mending):
     placement: Literal["map", "mh"] = option(
         "map",
         words("map", "mh"),
-        "place by the posterior's mode (default) or by Metropolis-Hastings",
+        "put a loose frame at its most probable place (map, default), or average over its probable places (mh)",
         group="missing pixels",
     )
 
@@ -234,7 +234,7 @@ class InpaintOptions(Mending):
     "A whole factor K gives (n - 1) K + 1 frames; the duration stays.",
     synopsis=f"{_WRITES} (--factor K | --fps R)",
     examples=(
-        ("videorestore upsample in.mp4 -o slow.mp4 --factor 2", "twice as many frames"),
+        ("videorestore upsample in.mp4 -o smooth.mp4 --factor 2", "twice as many frames"),
         ("videorestore upsample in.mp4 -o out.mp4 --fps 60000/1001", "an exact rate"),
     ),
 )
@@ -268,10 +268,10 @@ class UpsampleOptions(Common):
 
 @verb(
     "deinterlace",
-    summary="whole progressive frames from interlaced video; pulldown is undone",
-    description="Make whole progressive frames of fields. The lines that a field has stay as they are, the others are the\n"
-    "posterior given its own lines and the fields around, along motion. Film with pulldown gives its own frames back, and\n"
-    "what is progressive stays as it is: each shot is judged by its pixels.",
+    summary="make whole frames of interlaced video; pulldown is undone",
+    description="Make a whole frame of every field of interlaced video. The lines that a field has stay as they are; the others are\n"
+    "made from the lines and fields around, along motion. Film with pulldown comes back as its own frames, and shots that\n"
+    "are not interlaced stay as they are: each shot is judged by its pixels.",
     synopsis=_WRITES,
     examples=(
         ("videorestore deinterlace tape.avi -o tape.mkv", "25 frames of two fields give 50 frames"),
@@ -303,7 +303,7 @@ class DeinterlaceOptions(Common):
 @verb(
     "reorder",
     summary="put shuffled frames into order",
-    description="Put shuffled frames into order. Frames that belong to no place are named, not guessed.",
+    description="Put shuffled frames into order. Frames for which no place is found are named and left out.",
     synopsis=_WRITES,
     examples=(
         ("videorestore reorder shuffled/ -o ordered.mkv --first 12", "frame 12 is at the start"),
@@ -317,7 +317,7 @@ class ReorderOptions(Common):
     first: int | None = option(
         None,
         Whole(low=0, high=10**9, metavar="N"),
-        "which end is the start: the one nearer to frame N (an order is known only up to reversal)",
+        "the start is the end nearer to frame N (pictures alone do not tell forwards from backwards)",
         group="order",
     )
 

@@ -13,8 +13,8 @@ from videorestore.request.values import Span
 
 @verb(
     "preview",
-    summary="a page with a few places under several settings, before the whole is run",
-    description="Denoise a few places of the clip with several settings and show them side by side in true pixels.",
+    summary="try several settings on a few places, on a page to look at before the whole is run",
+    description="Remove noise at a few places of the clip with several settings, and show them side by side in their true size.",
     synopsis="INPUT -o PAGE.html",
     examples=(
         ("videorestore preview film.mp4 -o look.html", "fast and default beside what is there"),
@@ -37,19 +37,19 @@ class PreviewOptions(Opening):
     quality: tuple[Quality, ...] = option(
         ("fast", "default"),
         several(words("fast", "default", "best"), "fast,default,best"),
-        "which qualities to show (fast,default)",
+        "which qualities to show (default: fast,default)",
         group="preview",
     )
     strength: tuple[float, ...] = option(
-        (1.0,), several(STRENGTH, "1,..."), "which strengths to show (1)", group="preview"
+        (1.0,), several(STRENGTH, "1,..."), "which strengths to show (default: 1)", group="preview"
     )
 
 
 @verb(
     "inspect",
     summary="say what is there and what is wrong; changes nothing",
-    description="Say what is in the file and what is wrong with it: noise, cuts, duplicate, black, corrupt and dropped\n"
-    "frames, damaged regions, flicker. Nothing is changed.",
+    description="Say what is in the file and what is wrong with it: noise, cuts, repeated, black, corrupt and dropped\n"
+    "frames, damaged places, flicker. Nothing is changed.",
     synopsis="INPUT",
     examples=(
         ("videorestore inspect film.mp4", "a summary, with what to run"),

@@ -75,6 +75,6 @@ def doubts(notes: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     numbers = [note["fact"]["index"] for note in notes if note["doubtful"]]
     if not numbers:
         return ()
-    return (
-        f"{len(numbers)} frames of the output are guesses that little supports: {frames_in_words(numbers)}",
-    )
+    many = len(numbers) > 1
+    what = f"{len(numbers)} frames of the output are guesses" if many else "a frame of the output is a guess"
+    return (f"{what} that little supports: {frames_in_words(numbers)}",)

@@ -94,6 +94,8 @@ def frame_fact(made: Made, index: int) -> dict[str, Any]:
         fact["sd"] = round(sd, 3)
     if made.deflickered:
         fact["deflickered"] = True
+    if made.doubtful:
+        fact["doubtful"] = True
     if made.notes:
         fact["notes"] = list(made.notes)
     return fact

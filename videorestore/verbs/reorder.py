@@ -66,7 +66,7 @@ def plan(source: Source, options: ReorderOptions, budget: int, progress: Progres
         )
     if options.first is not None and not start <= options.first < stop:
         raise InputError(
-            f"--first must name a frame of the clip ({start} to {stop - 1}), got {options.first}."
+            f"--first must name a frame of the clip ({start} to {stop - 1}), got {options.first}; count from 0."
         )
     pictures = []
     for k, frame in enumerate(source.frames(start, stop)):

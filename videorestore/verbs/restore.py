@@ -347,9 +347,8 @@ def noises_to_remove(found: Scan, options: RestoreOptions, notes: list[str]) -> 
     if there:
         low, high = (f"{sd:.1f}" for sd in (min(there), max(there)))
         spread = low if low == high else f"{low} to {high}"
-        left = len(noises) - len(there)
-        shots = f", {left} of {len(noises)} shots are left as they are" if left else ""
-        notes.append(f"denoise: sd {spread} of 255{shots}")
+        some = f" from {len(there)} of {len(noises)} shots" if len(there) < len(noises) else ""
+        notes.append(f"denoise: noise of sd {spread} (of 255) is removed{some}")
     return noises
 
 
