@@ -63,7 +63,9 @@ def test_finished_pieces_are_kept_and_the_message_says_so(command, tmp_path, mon
     assert len(made_again) == 4 - len(made)
 
 
-@pytest.mark.parametrize("words", [("--encoder-args", "-preset nosuch"), ("--codec", "vp9", "--pix-fmt", "yuv420p")])
+@pytest.mark.parametrize(
+    "words", [("--encoder-args", "-preset nosuch"), ("--codec", "vp9", "--pix-fmt", "yuv420p")]
+)
 def test_what_an_encoder_refuses_is_known_before_the_clip_is_looked_at(command, tmp_path, monkeypatch, words):
     fill = import_module("videorestore.verbs.fill")
     looked_at = []
