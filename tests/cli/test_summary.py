@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from videorestore.cli.summary import rate_in_words, summary
-from videorestore.report.words import findings, tiles
+from videorestore.report.advice import findings
+from videorestore.report.words import tiles
 
 
 def record(**more: Any) -> dict[str, Any]:

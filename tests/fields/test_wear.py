@@ -8,7 +8,7 @@ import pytest
 import videorestore as vr
 from tests.fields.test_dropouts import pictures
 from tests.verbs.test_deinterlace import interlaced
-from videorestore.report.words import left_of_tape
+from videorestore.report.advice import left_of_tape
 
 
 def converted(count: int, rate: float) -> np.ndarray:

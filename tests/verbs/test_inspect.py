@@ -20,7 +20,7 @@ from videorestore.plan.findings import dropped, windows
 from videorestore.plan.gaps import time_gaps
 from videorestore.plan.pieces import cut_pieces
 from videorestore.plan.scan import scan
-from videorestore.report.words import findings
+from videorestore.report.advice import findings
 from videorestore.request import Span
 from videorestore.request.verbs_looking import InspectOptions
 from videorestore.verbs.inspect import facts, report

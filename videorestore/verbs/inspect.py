@@ -13,10 +13,10 @@ from videorestore.media.source import FrameIndex, Source
 from videorestore.plan.findings import find
 from videorestore.plan.scan import chosen, scan
 from videorestore.report import crops
+from videorestore.report.advice import findings
 from videorestore.report.page import PageBuilder
 from videorestore.report.pictures import eight_bit
 from videorestore.report.record import plain, record_of
-from videorestore.report.words import findings
 from videorestore.request.verbs_looking import InspectOptions
 
 PICTURES = 60

@@ -43,7 +43,8 @@ from videorestore.plan.review import read as read_list
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.tapes import tape_facts, tape_of
 from videorestore.plan.timeline import check_raised, steady_rate, with_insertions
-from videorestore.report.words import counted, left_of_tape
+from videorestore.report.advice import left_of_tape
+from videorestore.report.words import counted
 from videorestore.request.notation import frames_in_words
 from videorestore.request.verbs import RestoreOptions
 from videorestore.spatial.noise import Noise
