@@ -80,6 +80,23 @@ def test_krige_is_the_dense_posterior() -> None:
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize(("parity", "beyond"), [(0, (3,)), (1, (0, 1))])
+def test_lines_beyond_the_border_say_nothing(parity: int, beyond: tuple[int, ...]) -> None:
+    own = np.random.default_rng(0).uniform(0, 255, (1, 3, 4)).astype(np.float32)
+    none, model = np.empty((0, 1, 3), np.float32), np.array([WHITE, NOISE])
+    texture, rough = np.full((1, 3), 50, np.float32), np.zeros((1, 3), np.int64)
+    made = []
+    for copies in (0, 9):
+        given = own.copy()
+        given[..., beyond[0]] += copies
+        mean, sd = np.empty((2, 1, 3), np.float32)
+        words = given, none, none[..., None].repeat(3, -1), none, texture, rough, TABLES, model
+        krige(*words, parity, 4 if parity == 0 else 2, mean, sd)
+        made.append((mean, sd))
+    np.testing.assert_allclose(*made, atol=1e-4)
+
+
+@pytest.mark.kernel
 def test_sample_reads_the_lines_of_a_field() -> None:
     picture = np.arange(8 * 6, dtype=np.float32).reshape(8, 6)
     offsets, values = np.empty((8, 6), np.float32), np.empty((8, 6, 3), np.float32)

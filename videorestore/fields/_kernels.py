@@ -15,6 +15,12 @@ SHARPNESS = np.float32(-0.6)
 TICKS = 32
 """Steps of a tabulated covariance to a line of the frame."""
 
+LANES = 128
+"""Columns that are worked on side by side: so many that the compiler's vectors pay; with 8 it took half as long again."""
+
+NOTHING = 1e12
+"""Variance of a line that there is not."""
+
 
 @kernel
 def cubic(t: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32]:
@@ -102,66 +108,85 @@ def krige(
     model : (2,) float64
         White share of the error, noise variance.
     parity, height : int
-        Of the field and its frame: lines beyond the border are copies, and are left out.
+        Of the field and its frame: lines beyond the border are copies, and say nothing.
     mean, sd : (m, w) float32, written
     """
     sources, width = offsets.shape[0], texture.shape[1]
-    white, noise = model[0], model[1]
-    most, last, far = 5 + 3 * sources, tables.shape[0] - 1, tables.shape[1] - 2
+    white, noise, lanes = model[0], model[1], min(LANES, width)
+    most, last, far = 4 + 3 * sources, tables.shape[0] - 1, tables.shape[1] - 2
+    # Columns side by side: the innermost loops become vectors.
+    factor, inverse = np.empty((most, most, lanes)), np.empty((most, lanes))
+    place, value, towards = np.empty((most, lanes)), np.empty((most, lanes)), np.empty((most, lanes))
+    solved, beyond, error = np.empty((most, lanes)), np.empty((most, lanes)), np.empty((sources, lanes))
+    centre, scale, entry, rest = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    estimate, variance = np.empty(lanes), np.empty(lanes)
+    shape = np.empty(lanes, np.int64)
     for y in range(start, stop):
         row = 2 * y + 1 - parity
-        factor = np.empty((most, most))
-        place, value, towards, solved = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-        origin = np.empty(most, np.int64)
-        for x in range(width):
-            centre = 0.5 * (own[y, x, 1] + own[y, x, 2])
-            scale, shape = float(texture[y, x]), rough[y, x]
-            n = 0
-            for q in range(4):
-                place[n], value[n], origin[n] = 2 * q - 3, own[y, x, q] - centre, -1
-                if -0.5 < row + place[n] < height - 0.5:
-                    n += 1
-            for j in range(sources):
-                for q in range(3):
-                    place[n], value[n] = offsets[j, y, x] + 2 * (q - 1), values[j, y, x, q] - centre
-                    origin[n] = j
-                    if -0.5 < row + place[n] < height - 0.5:
-                        n += 1
-            estimate, variance = float(centre), scale * tables[shape, 0] + noise
-            for i in range(n):
+        for first in range(0, width, lanes):
+            count = min(lanes, width - first)
+            for lane in range(count):
+                x = first + lane
+                middle = 0.5 * (own[y, x, 1] + own[y, x, 2])
+                centre[lane], scale[lane], shape[lane] = middle, texture[y, x], rough[y, x]
+                for q in range(4):
+                    place[q, lane], value[q, lane] = 2 * q - 3, own[y, x, q] - middle
+                for j in range(sources):
+                    error[j, lane] = errors[j, y, x]
+                    for q in range(3):
+                        n = 4 + 3 * j + q
+                        place[n, lane] = offsets[j, y, x] + 2 * (q - 1)
+                        value[n, lane] = values[j, y, x, q] - middle
+                for n in range(most):
+                    inside = -0.5 < row + place[n, lane] < height - 0.5
+                    beyond[n, lane] = noise if inside else NOTHING
+                estimate[lane] = middle
+                variance[lane] = scale[lane] * tables[shape[lane], 0] + noise
+            for i in range(most):
                 for k in range(i + 1):
-                    apart = min(abs(place[i] - place[k]) * TICKS, float(far))
-                    tick = int(apart)
-                    part = apart - tick
-                    entry = scale * (
-                        tables[shape, tick] + part * (tables[shape, tick + 1] - tables[shape, tick])
-                    )
-                    if origin[i] == origin[k] and origin[i] >= 0:
-                        error = errors[origin[i], y, x]
-                        entry += error * (1.0 - white) * tables[last, tick]
+                    for lane in range(count):
+                        apart = min(abs(place[i, lane] - place[k, lane]) * TICKS, float(far))
+                        tick = int(apart)
+                        low, high = tables[shape[lane], tick], tables[shape[lane], tick + 1]
+                        entry[lane] = scale[lane] * (low + (apart - tick) * (high - low))
+                    if k >= 4 and (i - 4) // 3 == (k - 4) // 3:
+                        j = (i - 4) // 3
+                        # Lines of one field lie two or four lines of the frame from each other.
+                        shared = (1.0 - white) * tables[last, min(2 * (i - k) * TICKS, far)]
                         if i == k:
-                            entry += error * white
+                            shared += white
+                        for lane in range(count):
+                            entry[lane] += error[j, lane] * shared
                     if i == k:
-                        entry += noise
+                        for lane in range(count):
+                            entry[lane] += beyond[i, lane]
                     for m in range(k):
-                        entry -= factor[i, m] * factor[k, m]
+                        for lane in range(count):
+                            entry[lane] -= factor[i, m, lane] * factor[k, m, lane]
                     if i == k:
-                        factor[i, i] = np.sqrt(max(entry, 1e-9))
+                        for lane in range(count):
+                            inverse[i, lane] = 1.0 / np.sqrt(max(entry[lane], 1e-9))
                     else:
-                        factor[i, k] = entry / factor[k, k]
-                apart = min(abs(place[i]) * TICKS, float(far))
-                tick = int(apart)
-                part = apart - tick
-                link = scale * (tables[shape, tick] + part * (tables[shape, tick + 1] - tables[shape, tick]))
-                rest = value[i]
+                        for lane in range(count):
+                            factor[i, k, lane] = entry[lane] * inverse[k, lane]
+                for lane in range(count):
+                    apart = min(abs(place[i, lane]) * TICKS, float(far))
+                    tick = int(apart)
+                    low, high = tables[shape[lane], tick], tables[shape[lane], tick + 1]
+                    entry[lane] = scale[lane] * (low + (apart - tick) * (high - low))
+                    rest[lane] = value[i, lane]
                 for m in range(i):
-                    link -= factor[i, m] * towards[m]
-                    rest -= factor[i, m] * solved[m]
-                towards[i], solved[i] = link / factor[i, i], rest / factor[i, i]
-                estimate += towards[i] * solved[i]
-                variance -= towards[i] * towards[i]
-            mean[y, x] = estimate
-            sd[y, x] = np.sqrt(max(variance, 0.0))
+                    for lane in range(count):
+                        entry[lane] -= factor[i, m, lane] * towards[m, lane]
+                        rest[lane] -= factor[i, m, lane] * solved[m, lane]
+                for lane in range(count):
+                    towards[i, lane] = entry[lane] * inverse[i, lane]
+                    solved[i, lane] = rest[lane] * inverse[i, lane]
+                    estimate[lane] += towards[i, lane] * solved[i, lane]
+                    variance[lane] -= towards[i, lane] * towards[i, lane]
+            for lane in range(count):
+                mean[y, first + lane] = estimate[lane]
+                sd[y, first + lane] = np.sqrt(max(variance[lane], 0.0))
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""CPU seconds for a megapixel of one frame, as the benchmarks measured them; for estimates only."""
+"""CPU seconds for a megapixel of one frame, on the machine of `run.speed.REFERENCE_S`; for estimates only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ LOOKING = 0.31
 LOOKED_AT = 320 * 240
 """Before any work every frame is looked at, as a small picture of so many pixels."""
 
-STARTING = 4.5
+STARTING = 2.0
 """Seconds for a run whatever its size: libraries, compiled code, noise level."""
 
 COMPANY = 5
@@ -16,7 +16,7 @@ COMPANY = 5
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 0.8, "default": 2.5, "best": 5.5}
+DENOISING = {"fast": 0.65, "default": 1.35, "best": 2.8}
 ON_CURVE = 3.0
 SEARCHING, GLANCING = 1.4, 0.13
 """Seeking damage, for a megapixel of the picture as it is reduced for that; and where a glance shows nothing."""
@@ -28,8 +28,8 @@ are spots."""
 FITTING = 7.0
 """Seconds for the curve of a piece, whatever its size."""
 
-INTERPOLATING = 0.6
-ENCODING = 0.13
+INTERPOLATING = 0.47
+ENCODING = 0.11
 DELIVERING = 0.05
 """What a frame takes on its way to the encoder, without what it takes there."""
 

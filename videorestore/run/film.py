@@ -333,7 +333,7 @@ def _make_all(planned: Planned, source: Source | None) -> int:
 def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int:
     work, folder, options = planned.work, planned.folder, planned.job.options
     assignment = _assignment(planned)
-    counts = work.output_counts()
+    counts, costs = work.output_counts(), work.piece_seconds()
     jobs = processes(work, options, len(todo))
     hold = not (tight(options) or work.holds_shots)
     if not hold:
@@ -351,9 +351,9 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
         stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
         # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
-        longest = sorted(todo, key=lambda k: -counts[k])
+        longest = sorted(todo, key=lambda k: -costs[k])
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
-    tally = Tally(work.verb, counts, work.piece_seconds(), todo, folder, planned.job.progress)
+    tally = Tally(work.verb, counts, costs, todo, folder, planned.job.progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:
             tally.tell()

@@ -135,5 +135,5 @@ def estimate(work: Work, output: str, options: Common, jobs: int, *, seen: float
     return {
         "disk_mb": round(disk_need(work, output, options, jobs, likely=True, seen=seen) / 1e6, 1),
         "memory_mb": round(memory_need(work, jobs) / 1e6),
-        "time_s": round(seconds * slowness() / jobs, 1),
+        "time_s": round(seconds * (slowness() if seconds > WORTH_PROCESS else 1.0) / jobs, 1),
     }
