@@ -25,16 +25,18 @@ def slowness() -> float:
     moved = np.roll(picture, (1, 2), (0, 1))
     flow = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST)
     threads = cv2.getNumThreads()
-    cv2.setNumThreads(1)
     taken = []
-    for _ in range(TRIALS):
-        begun = time.thread_time()
-        step = flow.calc(picture.astype(np.uint8), moved.astype(np.uint8), None)  # type: ignore[call-overload]
-        for _ in range(3):
-            warped = cv2.remap(moved, x + step[..., 0], y + step[..., 1], cv2.INTER_CUBIC)
-        cv2.blur(np.square(warped - picture), (7, 7))
-        cv2.dct(picture)
-        taken.append(time.thread_time() - begun)
-        time.sleep(PAUSE_S)
-    cv2.setNumThreads(threads)
+    cv2.setNumThreads(1)
+    try:
+        for _ in range(TRIALS):
+            begun = time.thread_time()
+            step = flow.calc(picture.astype(np.uint8), moved.astype(np.uint8), None)  # type: ignore[call-overload]
+            for _ in range(3):
+                warped = cv2.remap(moved, x + step[..., 0], y + step[..., 1], cv2.INTER_CUBIC)
+            cv2.blur(np.square(warped - picture), (7, 7))
+            cv2.dct(picture)
+            taken.append(time.thread_time() - begun)
+            time.sleep(PAUSE_S)
+    finally:
+        cv2.setNumThreads(threads)
     return min(taken) / REFERENCE_S
