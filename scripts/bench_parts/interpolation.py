@@ -2,8 +2,8 @@
 
 x2: every second frame of a clip is dropped and ``upsample --factor 2`` makes it again. Runs: 1, 3, 5 or 10 frames in a row
 are black, at several places of one file, and ``fill --missing`` makes them again; minterpolate gets the frames around a run.
-Middlebury: the true middle frame from two frames only; minterpolate gets each frame twice, so that it has neighbours, and its
-best output frame counts. PSNR is over RGB, the mean over frames; ``auto over better`` as in `bench_parts.denoising`.
+Middle: the true middle frame from two frames only, of Middlebury's scenes and of the middle of every held-out part;
+minterpolate gets each frame twice, so that it has neighbours, and its best output frame counts. PSNR is over RGB, the mean over frames; ``auto over better`` as in `bench_parts.denoising`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,21 @@ def missing(truth: Pixels, run: int, folder: Path) -> dict[str, Any] | None:
     return judged(commands("fill", source, "--missing", ",".join(map(str, hidden))), truth, hidden, others)
 
 
-def middlebury(scene: Path, folder: Path) -> dict[str, Any]:
+def triples() -> Iterator[tuple[str, bool, Pixels]]:
+    """Three successive frames: a name, whether a held-out part has them, the frames."""
+    for scene in sorted((DATA / "interp_gt").glob("*/")):
+        names = (str(scene / f"frame{name}.png") for name in ("10", "10i11", "11"))
+        yield scene.name, False, np.stack([cv2.imread(name)[..., ::-1] for name in names])
+    for part in parts(quick=False, clips=None):
+        if part.held_out:
+            truth = part.read()
+            middle = len(truth) // 2
+            yield part.name, True, truth[middle - 1 : middle + 2]
+
+
+def between(frames: Pixels, folder: Path) -> dict[str, Any]:
     """The true middle frame of two."""
-    first, last, true = (
-        np.ascontiguousarray(cv2.imread(str(scene / f"frame{name}.png"))[..., ::-1])
-        for name in ("10", "11", "10i11")
-    )
+    first, true, last = np.ascontiguousarray(frames)
     write(np.stack([first, last]), folder / "two.mkv")
     write(np.stack([first, first, last, last]), folder / "four.mkv", rate="1")
     doubled = filtered(folder / "four.mkv", MCI.format(rate=2) + ":scd=none", true.shape[:2])
@@ -120,9 +130,9 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        Tables "x2", "runs" and "middlebury", and the sums of the three.
+        Tables "x2", "runs" and "middle", and the sums of the three.
     """
-    tables: dict[str, list[dict[str, Any]]] = {"x2": [], "runs": [], "middlebury": []}
+    tables: dict[str, list[dict[str, Any]]] = {"x2": [], "runs": [], "middle": []}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for part in parts(quick, clips):
@@ -136,9 +146,9 @@ def main(quick: bool = False, clips: Path | None = None) -> dict[str, Any]:
                 if row:
                     tables["runs"].append({**named, "frames made": f"{run} in a row", **row})
             print(json.dumps([tables["x2"][-1], tables["runs"][-1:]]), file=sys.stderr, flush=True)
-        for scene in sorted((DATA / "interp_gt").glob("*/")) if clips is None else []:
-            named = {"clip": scene.name, "held out": "", "frames made": "middle of two (Middlebury)"}
-            tables["middlebury"].append({**named, **middlebury(scene, folder)})
+        for name, held_out, frames in triples() if clips is None else ():
+            named = {"clip": name, "held out": "yes" if held_out else "", "frames made": "middle of two"}
+            tables["middle"].append({**named, **between(frames, folder)})
     result: dict[str, Any] = {name: shown(rows) for name, rows in tables.items() if rows}
     result["sums"] = summed([row for rows in tables.values() for row in rows], "frames made")
     return result
