@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from videorestore.curve.blocks import Blocks, cosines, wiener
 from videorestore.curve.denoise import denoise
 from videorestore.detect.noise import estimate_noise
 from videorestore.spatial.noise import Noise
@@ -93,30 +92,3 @@ def test_black_and_white_is_denoised_by_its_luma(pan):
     assert sd.shape == stored.shape and np.ptp(stored, axis=-1).max() < 1e-3
     # Taken for three channels of their own, the noise of the luma would be thought a third of what it is.
     assert np.square(stored - grey).mean() < 1.1 * np.square(alone - grey[..., :1]).mean()
-
-
-def test_wiener_is_exact_on_a_perfect_pilot():
-    rng = np.random.default_rng(0)
-    clean = np.cumsum(rng.standard_normal((9, 13, 11)), axis=1).astype(np.float32)
-    mean, variance = wiener(
-        clean, clean, np.full(clean.shape, 1e-8, np.float32), blocks=Blocks(step=2, stride=4)
-    )
-    assert np.allclose(mean, clean, atol=1e-3)
-    assert (variance >= 0).all()
-    matrix = cosines(8)
-    assert np.allclose(matrix @ matrix.T, np.eye(8), atol=1e-6)
-
-
-def test_wiener_matches_a_plain_transform():
-    from scipy.fft import dctn, idctn
-
-    rng = np.random.default_rng(1)
-    data = rng.standard_normal((4, 4, 4)).astype(np.float32)
-    pilot = rng.standard_normal((4, 4, 4)).astype(np.float32)
-    mean, _ = wiener(
-        data, pilot, np.full(data.shape, 0.5, np.float32), blocks=Blocks(size=4, depth=4, step=4, stride=4)
-    )
-    square = np.square(dctn(pilot, norm="ortho"))
-    gain = square / (square + 0.5)
-    gain[0, 0, 0] = 1
-    assert np.allclose(mean, idctn(gain * dctn(data, norm="ortho"), norm="ortho"), atol=1e-4)

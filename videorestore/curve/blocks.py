@@ -60,33 +60,33 @@ def wiener(
     *,
     blocks: Blocks | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Empirical Wiener filter of planes in space and along their first axis.
+    """Empirical Wiener filter of planes in space and from frame to frame.
 
     Parameters
     ----------
-    noisy, pilot : ndarray, shape (n, height, width)
-    variance : ndarray, shape (n, height, width)
+    noisy, pilot : ndarray, shape (n, channels, height, width)
+    variance : ndarray, shape (n, channels, height, width)
         Noise variance of every value.
     blocks : Blocks, optional
 
     Returns
     -------
-    mean, variance : ndarray, shape (n, height, width), float32
+    mean, variance : ndarray, shape (n, channels, height, width), float32
         Posterior mean and variance of every value.
     """
     from videorestore.curve._kernels_blocks import filter_blocks
 
     shape = Blocks() if blocks is None else blocks
-    n, height, width = noisy.shape
+    n, _, height, width = noisy.shape
     size, depth = min(shape.size, height, width), min(shape.depth, n)
-    window = np.kaiser(depth, shape.beta)[:, None, None]
-    window = window * np.kaiser(size, shape.beta)[:, None] * np.kaiser(size, shape.beta)
-    total, mass, spread = (np.zeros(noisy.shape, np.float32) for _ in range(3))
+    windows = tuple(np.kaiser(side, shape.beta).astype(np.float32) for side in (depth, size))
+    rows, columns = (_starts(side, size, min(shape.step, size)) for side in (height, width))
+    mean, mass, spread = (np.zeros(noisy.shape, np.float32) for _ in range(3))
     given = [np.ascontiguousarray(array, np.float32) for array in (noisy, pilot, variance)]
-    weights = np.ascontiguousarray(window.reshape(depth, -1), np.float32)
-    times, columns = _starts(n, depth, min(shape.stride, depth)), _starts(width, size, min(shape.step, size))
-    for rows in _phases(_starts(height, size, min(shape.step, size)), size):
+    for times in _phases(_starts(n, depth, min(shape.stride, depth)), depth):
         filter_blocks(
-            *given, cosines(size), cosines(depth), weights, times, rows, columns, total, mass, spread
+            *given, cosines(size), cosines(depth), windows, times, rows, columns, mean, mass, spread
         )
-    return total / mass, spread / mass
+    mean /= mass
+    spread /= mass
+    return mean, spread

@@ -34,8 +34,8 @@ _BOX = (7, 7)
 _LEAST = np.float32(0.01)
 """Least variance of noise, which may vanish in black and white."""
 
-_LARGE = Blocks(size=16, depth=16, step=8, stride=8)
-"""Blocks that see more of smooth places; their mean with the small ones is taken."""
+_LARGE = Blocks(size=16, depth=64, step=8, stride=32)
+"""Blocks that see more of smooth places and of what rests; their mean with the small ones is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -231,16 +231,17 @@ def _pilot(
 def _filtered(
     data: FloatArray, pilot: FloatArray, level: FloatArray, beside: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Spatial posterior mean and variance of the planes of a tile; the mean takes the place of the pilot."""
-    mean, variance = pilot, np.empty_like(data)
-    for k in range(data.shape[1]):
-        given, noise = data[:, k], level[:, k]
-        first, _ = wiener(given, pilot[:, k], noise)
-        if beside is not None:
-            first = np.asarray((first + beside[:, k]) / 2, np.float32)
-        small, small_variance = wiener(given, first, noise)
-        wide, wide_variance = wiener(given, first, noise, blocks=_LARGE)
-        mean[:, k], variance[:, k] = (small + wide) / 2, (small_variance + wide_variance) / 2
+    """Spatial posterior mean and variance ``(n, c, h, w)`` of the planes of a tile."""
+    mean, _ = wiener(data, pilot, level)
+    if beside is not None:
+        mean += beside
+        mean /= 2
+    small, small_variance = wiener(data, mean, level)
+    mean, variance = wiener(data, mean, level, blocks=_LARGE)
+    mean += small
+    variance += small_variance
+    mean /= 2
+    variance /= 2
     return mean, variance
 
 

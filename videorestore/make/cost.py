@@ -20,7 +20,7 @@ SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
 DENOISING = {"fast": 0.65, "default": 1.35, "best": 2.8}
-ON_CURVE = 3.0
+ON_CURVE = 1.2
 SEARCHING, GLANCING = 1.4, 0.13
 """Seeking damage, for a megapixel of the picture as it is reduced for that; and where a glance shows nothing."""
 
