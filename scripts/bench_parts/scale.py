@@ -32,6 +32,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from bench_parts.scale_costs import costs_of  # noqa: E402
+from bench_parts.scale_peers import peers  # noqa: E402
 
 MB = 1e6
 FAST = ("--model", "motion", "--quality", "fast")
@@ -416,6 +417,7 @@ PARTS = {
     "killed": killed,
     "long_clips": long_clips,
     "costs": costs,
+    "peers": peers,
 }
 
 
