@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cv2
 import numba
 import numpy as np
 import pytest
@@ -11,16 +12,18 @@ import pytest
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion._kernels_denoise import (
-    accumulate,
     accumulate_given,
     add_tie,
     advance,
+    carry,
+    fit,
+    fit_at_rest,
     plane_difference,
-    rows,
     settle,
-    squared_difference,
+    weigh,
 )
 from videorestore.motion.denoise import REACH, denoise, reach
+from videorestore.motion.denoise_along import edged
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
 from videorestore.spatial.subsampled import gather, scatter
@@ -49,24 +52,69 @@ def rms(a: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(a, dtype=np.float64))))
 
 
+def planes(h: int, w: int, c: int = 2, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0, 255, (c, h, w)).astype(np.float32)
+
+
+def read(plane: np.ndarray, way: np.ndarray, method: int) -> np.ndarray:
+    """A plane read along the way of its blocks, by OpenCV."""
+    y, x = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float32)
+    across, down = way.repeat(2, axis=1).repeat(2, axis=2)
+    return cv2.remap(plane, x + across, y + down, method, borderMode=cv2.BORDER_REPLICATE)
+
+
+def in_blocks(image: np.ndarray) -> np.ndarray:
+    return image.reshape(image.shape[0] // 2, 2, -1, 2).mean(axis=(1, 3))
+
+
+@pytest.mark.kernel
+def test_fit_is_that_of_whole_blocks() -> None:
+    one, other = planes(12, 16), planes(12, 16, seed=1)
+    flow = np.random.default_rng(2).normal(0, 3, (2, 6, 8)).astype(np.float32)
+    flow[:, 0, 0], flow[:, 5, 7] = -40, 40
+    moved, still = np.empty((6, 8), np.float32), np.empty((6, 8), np.float32)
+    fit(edged(one), edged(other), flow, moved)
+    expected = np.mean(
+        [in_blocks((read(a, 2 * flow, cv2.INTER_LINEAR) - b) ** 2) for a, b in zip(one, other)], 0
+    )
+    np.testing.assert_allclose(moved, expected, rtol=1e-3)
+    fit_at_rest(edged(one), edged(other), still)
+    np.testing.assert_allclose(still, np.mean([in_blocks(d) for d in (one - other) ** 2], 0), rtol=1e-5)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_neighbour_is_read_along_the_way_of_its_blocks(tied: bool) -> None:
+    source, own, before = planes(12, 16), planes(12, 16, seed=1), planes(12, 16, seed=2)
+    rng = np.random.default_rng(3)
+    way = rng.normal(0, 4, (2, 6, 8)).astype(np.float32)
+    way[:, 2:4, 3:6] = 0
+    way[:, 0, 0], way[:, 5, 7] = -90, 90
+    weight = rng.uniform(0, 1, (6, 8)).astype(np.float32)
+    total, apart = before.copy(), np.full((6, 8), 7, np.float32)
+    carry(edged(source), edged(own), way, weight, tied, total, apart)
+    warped = np.stack([read(plane, way, cv2.INTER_CUBIC) for plane in source])
+    np.testing.assert_allclose(total, before + weight.repeat(2, 0).repeat(2, 1) * warped, atol=0.02)
+    expected = in_blocks((warped[0] - own[0]) ** 2) if tied else np.full((6, 8), 7)
+    np.testing.assert_allclose(apart, expected, rtol=1e-3, atol=0.1)
+
+
 @pytest.mark.kernel
 def test_fit_decides_the_weight() -> None:
     rng = np.random.default_rng(0)
-    a, b = (rng.uniform(0, 9, (3, 4, 2)).astype(np.float32) for _ in range(2))
-    misfit, weight = np.empty((3, 4), np.float32), np.empty((3, 4), np.float32)
-    squared_difference(rows(a), rows(b), misfit)
-    np.testing.assert_allclose(misfit, np.square(a - b).mean(-1), rtol=1e-5)
+    misfit = rng.uniform(0, 9, (3, 4)).astype(np.float32)
     level, allowance = np.full((3, 4), 4, np.float32), np.full((3, 4), 1, np.float32)
-    total, mass, squares = a.copy(), np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)
-    rest, resting = np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32)
-    rest[1] = 1
-    sums = rows(total), mass, squares, resting, weight
-    accumulate(rows(b), misfit, level, allowance, 8.0, rest, *sums)
+    way, sums, weight = (
+        np.ones((2, 3, 4), np.float32),
+        np.ones((3, 3, 4), np.float32),
+        np.empty((3, 4), np.float32),
+    )
+    way[:, 1] = 0
+    weigh(misfit, level, allowance, 8.0, way, sums, weight)
     expected = np.square(4 / (4 + 8 * np.maximum(misfit - 1, 0)))
     np.testing.assert_allclose(weight, expected, rtol=1e-4)
-    np.testing.assert_allclose(total, a + expected[..., None] * b, rtol=1e-4)
-    np.testing.assert_allclose(resting, expected * rest, rtol=1e-4)
-    np.testing.assert_allclose((mass, squares), (1 + expected, 1 + expected**2), rtol=1e-4)
+    rests = np.array([[0], [1], [0]])
+    np.testing.assert_allclose(sums, 1 + np.stack([expected, expected**2, expected * rests]), rtol=1e-4)
     tied = np.zeros((3, 4), np.float32)
     add_tie(weight, misfit, level, 2.0, tied)
     np.testing.assert_allclose(tied, expected * np.clip(1 - misfit / 8, 0, 1), atol=1e-5)
@@ -75,10 +123,11 @@ def test_fit_decides_the_weight() -> None:
 @pytest.mark.kernel
 def test_a_place_rests_where_rest_explains_it() -> None:
     moved, still, level = (np.array([[a, b]], np.float32) for a, b in ((4, 4), (4.5, 9), (1, 1)))
-    x, y, at_x, at_y, rest = (np.full((1, 2), k, np.float32) for k in (7, 8, 0, 0, 0))
-    settle(moved, still, level, 1.15, 0.01, x, y, at_x, at_y, rest)
-    np.testing.assert_array_equal(rest, [[1, 0]])
-    np.testing.assert_allclose((moved, at_x, at_y), ([[4.5, 4]], [[0, 7]], [[0, 8]]))
+    flow, way = np.full((2, 1, 2), 3.5, np.float32), np.empty((2, 1, 2), np.float32)
+    settle(moved, still, level, 1.15, 0.01, flow, way)
+    np.testing.assert_allclose(moved, [[4.5, 4]])
+    np.testing.assert_array_equal(way, [[[0, 7]]] * 2)
+    x, y = (np.empty((1, 2), np.float32) for _ in range(2))
     flow, across, down = (
         np.full(shape, v, np.float32) for shape, v in (((2, 1, 2), 1), ((1, 2), 0.5), ((1, 2), 0.25))
     )

@@ -10,7 +10,13 @@ from tests.reference.patches import similar
 from videorestore.compiled import kernel, set_thread_count, thread_count
 from videorestore.spatial import _kernels_linear as linear
 from videorestore.spatial import _kernels_patches as kernels
-from videorestore.spatial._lanes import multiply_add, squared_distances
+from videorestore.spatial._lanes import (
+    add_patch,
+    copy_patch,
+    multiply_add,
+    squared_distances,
+    transpose_block,
+)
 from videorestore.spatial.patches import Groups, restore_patches
 
 
@@ -22,6 +28,13 @@ def multiplied(out, a, b, factor, keep):
 @kernel
 def compared(plane, patch, out):
     squared_distances(plane, 2, 3, patch, out, 2)
+
+
+@kernel
+def moved(plane, window, rows, target, turned):
+    copy_patch(plane, 2, 3, np.float32(0.5), rows, 1, 64)
+    add_patch(target, 1, 5, np.float32(3.0), window, rows, 1, 64)
+    transpose_block(rows, 0, 66, turned)
 
 
 def spd(m: int) -> np.ndarray:
@@ -47,6 +60,35 @@ def test_distances_are_numpys() -> None:
     compared(plane, patch, out)
     expected = [np.sum(np.square(plane[2:10, x : x + 8] - patch)) for x in range(3, 11)]
     np.testing.assert_allclose(out, [0, 0, *expected, 0, 0], rtol=1e-5)
+
+
+@pytest.mark.kernel
+def test_patches_are_taken_out_and_put_back() -> None:
+    rng = np.random.default_rng(1)
+    plane, target, window = (rng.standard_normal(s).astype(np.float32) for s in ((12, 16), (12, 16), (8, 8)))
+    rows, turned = np.zeros((8, 128), np.float32), np.zeros((80, 8), np.float32)
+    expected = target.copy()
+    expected[1:9, 5:13] += 3 * window * 0.5 * plane[2:10, 3:11]
+    moved(plane, window, rows, target, turned)
+    np.testing.assert_allclose(rows[1, 64:], 0.5 * plane[2:10, 3:11].ravel())
+    assert not rows[0].any() and not rows[1, :64].any()
+    np.testing.assert_allclose(target, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(turned[66:74], rows[:, 66:74].T)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("k", [0, 3, 20])
+@pytest.mark.parametrize("equal", [False, True])
+def test_the_smallest_are_told_by_their_bits(k: int, equal: bool) -> None:
+    rng = np.random.default_rng(2)
+    values = np.concatenate([[-1.0], rng.gamma(2.0, 1e3, 30), [np.inf] * 9]).astype(np.float32)
+    if equal:
+        values[1:31] = 7.0
+    limit = kernels._rank(values, len(values), k)
+    wanted = np.sort(values)[k].view(np.int32)
+    bits = values.view(np.int32)
+    assert limit > wanted or (limit == wanted and np.sum(bits <= wanted) > k + 1)
+    assert np.sum(bits < limit) <= k + 1
 
 
 @pytest.mark.kernel
@@ -92,7 +134,7 @@ def test_search_finds_what_brute_force_finds() -> None:
     rng = np.random.default_rng(3)
     guide = rng.uniform(0, 255, (3, 15, 18)).astype(np.float32)
     padded = np.pad(guide, ((0, 0), (0, 0), (0, kernels.MARGIN)), mode="edge")
-    still = np.zeros((2, 15, 18, 2), np.float32)
+    still = np.zeros((2, 8, 9, 2), np.float32)
     strips = 15 * 2 + 2 * 2 * 5
     place = np.empty((16, 3), np.int32)
     first, m = kernels.search(
@@ -125,8 +167,8 @@ def panning(n: int, h: int, w: int) -> tuple[np.ndarray, np.ndarray]:
     y, x = np.mgrid[0:h, 0 : w + n].astype(np.float32)
     texture = 120 + 50 * np.sin(x / 2.1 + y / 5) + 30 * np.cos(y / 3)
     planes = np.stack([texture[None, :, n - t : n - t + w] for t in range(n)]).astype(np.float32)
-    flow = np.zeros((n - 1, h, w, 2), np.float32)
-    flow[..., 0] = 1
+    flow = np.zeros((n - 1, h // 2, w // 2, 2), np.float32)
+    flow[..., 0] = 0.5
     return planes, flow
 
 
@@ -151,7 +193,7 @@ def test_frames_are_restored_and_threads_do_not_matter() -> None:
 @pytest.mark.kernel
 def test_equal_patches_leave_no_pixel_without_an_estimate() -> None:
     """A black picture: every patch is as near as any other."""
-    black, motion = np.zeros((2, 1, 16, 24), np.float32), np.zeros((1, 16, 24, 2), np.float32)
+    black, motion = np.zeros((2, 1, 16, 24), np.float32), np.zeros((1, 8, 12, 2), np.float32)
     mean, spread = restore_patches(
         black, black, np.ones_like(black), motion, motion, start=0, stop=2, groups=Groups(size=16, own=4)
     )
@@ -165,7 +207,7 @@ def test_any_level_of_noise_gives_numbers(variance: float) -> None:
     rng = np.random.default_rng(5)
     frame = np.kron(rng.integers(0, 255, (2, 4, 4)), np.ones((8, 8))).astype(np.float32)
     noisy = np.repeat(frame[None], 4, axis=0)
-    still = np.zeros((3, 32, 32, 2), np.float32)
+    still = np.zeros((3, 16, 16, 2), np.float32)
     mean, spread = restore_patches(
         noisy, noisy, np.full_like(noisy, variance), still, still, start=0, stop=4, groups=Groups(size=48)
     )

@@ -1,11 +1,13 @@
 """Compiled kernels of the posterior along motion: how well a neighbour fits, and its part in the mean.
 
-``np.divide`` stands for ``/``, which would be compiled with a test for 0 and not as a vector loop. Images ``(h, w, c)`` come as
-their rows ``(h, w c)``: only then the compiler sees that the samples of a single channel lie side by side. Loops are short: with
-more than four or five arrays the compiler makes no vector loop, as each of them might lie where another one does.
+Pictures are planes ``(c, h, w)`` with even sides; what is known of a place is known of every block of 2 x 2 pixels, in maps
+``(h / 2, w / 2)``. ``np.divide`` stands for ``/``, which would be compiled with a test for 0 and not as a vector loop. Loops are
+short: with more than four or five arrays the compiler makes no vector loop, as each of them might lie where another one does.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,36 +16,13 @@ from videorestore.compiled import kernel
 
 Floats = NDArray[np.float32]
 
-
-def rows(image: Floats) -> Floats:
-    """An image ``(h, w, c)`` as its rows ``(h, w c)``."""
-    return image.reshape(image.shape[0], -1)
-
-
-@kernel
-def squared_difference(a: Floats, b: Floats, out: Floats) -> None:
-    """``out[y, x]`` = mean over the channels of the squared difference of two images as rows ``(h, w c)``."""
-    h, w = out.shape
-    c = a.shape[1] // w
-    share = np.float32(1.0 / c)
-    for y in range(h):
-        own, other, target = a[y], b[y], out[y]
-        if c == 1:
-            for x in range(w):
-                d = own[x] - other[x]
-                target[x] = d * d
-        else:
-            for x in range(w):
-                s = np.float32(0.0)
-                for q in range(c):
-                    d = own[x * c + q] - other[x * c + q]
-                    s += d * d
-                target[x] = s * share
+EDGE = 8
+"""Pixels that pictures have around them, in which their border is repeated: all that is read beyond it lies there."""
 
 
 @kernel
 def plane_difference(a: Floats, b: Floats, out: Floats) -> None:
-    """The same of two pictures as planes ``(c, h, w)``."""
+    """``out[y, x]`` = mean over the planes of the squared difference of two pictures ``(c, h, w)``."""
     c, h, w = a.shape
     share = np.float32(1.0 / c)
     for y in range(h):
@@ -58,100 +37,235 @@ def plane_difference(a: Floats, b: Floats, out: Floats) -> None:
 
 
 @kernel
-def advance(flow: Floats, single_x: Floats, single_y: Floats, x: Floats, y: Floats) -> None:
+def advance(flow: Floats, step_x: Floats, step_y: Floats, x: Floats, y: Floats) -> None:
     """Add a step, two planes ``(h, w)``, to ``flow`` (2, h, w); ``x``, ``y`` (h, w) become the places it leads to."""
     h, w = x.shape
     for i in range(h):
         across, down = flow[0, i], flow[1, i]
         for j in range(w):
-            across[j] += single_x[i, j]
+            across[j] += step_x[i, j]
         for j in range(w):
             x[i, j] = np.float32(j) + across[j]
         for j in range(w):
-            down[j] += single_y[i, j]
+            down[j] += step_y[i, j]
         for j in range(w):
             y[i, j] = np.float32(i) + down[j]
 
 
 @kernel
 def settle(
-    moved: Floats,
-    still: Floats,
-    level: Floats,
-    factor: float,
-    margin: float,
-    x: Floats,
-    y: Floats,
-    at_x: Floats,
-    at_y: Floats,
-    rest: Floats,
+    moved: Floats, still: Floats, level: Floats, factor: float, margin: float, flow: Floats, way: Floats
 ) -> None:
-    """Where rest explains a place nearly as well as motion, it rests: ``at_x``, ``at_y`` are its own then.
+    """Where rest explains a place nearly as well as motion, it rests: its ``way`` (2, h, w) is none.
 
-    ``moved`` becomes the misfit that counts, ``rest`` is 1 or 0; all are ``(h, w)``.
+    Elsewhere it is twice the ``flow`` (2, h, w), in pixels of the full resolution. ``moved`` (h, w) becomes the misfit that counts.
     """
     h, w = moved.shape
-    one, zero = np.float32(1.0), np.float32(0.0)
+    zero, two = np.float32(0.0), np.float32(2.0)
+    rest = np.empty(w, np.float32)
     for i in range(h):
         for j in range(w):
             limit = np.float32(factor) * moved[i, j] + np.float32(margin) * level[i, j]
-            rest[i, j] = one if still[i, j] <= limit else zero
+            rest[j] = zero if still[i, j] <= limit else two
         for j in range(w):
-            moved[i, j] = still[i, j] if rest[i, j] > zero else moved[i, j]
+            moved[i, j] = moved[i, j] if rest[j] > zero else still[i, j]
         for j in range(w):
-            at_x[i, j] = np.float32(j) if rest[i, j] > zero else x[i, j]
+            way[0, i, j] = rest[j] * flow[0, i, j]
         for j in range(w):
-            at_y[i, j] = np.float32(i) if rest[i, j] > zero else y[i, j]
+            way[1, i, j] = rest[j] * flow[1, i, j]
 
 
 @kernel
-def accumulate(
-    warped: Floats,
+def weigh(
     misfit: Floats,
     level: Floats,
     allowance: Floats,
     severity: float,
-    rest: Floats,
-    total: Floats,
-    mass: Floats,
-    squares: Floats,
-    resting: Floats,
+    way: Floats,
+    sums: Floats,
     weight: Floats,
 ) -> None:
-    """Add a warped neighbour as rows ``(h, w c)`` with weight (v / (v + severity e))^2.
+    """The ``weight`` (h, w) of a neighbour, (v / (v + severity e))^2, added to the ``sums`` (3, h, w).
 
-    ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``; all maps are ``(h, w)``.
-    ``resting`` is the weight of those that ``rest``.
+    ``v`` is the noise's variance ``level``, ``e`` the misfit beyond ``allowance``. Summed are weights, their squares, and the weights
+    of what rests, which has no ``way`` (2, h, w).
     """
     h, w = misfit.shape
-    tiny = np.float32(1e-9)
+    zero, tiny = np.float32(0.0), np.float32(1e-9)
     for y in range(h):
+        own = weight[y]
         for x in range(w):
             v = level[y, x]
-            e = max(misfit[y, x] - allowance[y, x], np.float32(0.0))
+            e = max(misfit[y, x] - allowance[y, x], zero)
             r = np.divide(v, v + np.float32(severity) * e + tiny)
-            weight[y, x] = r * r
+            own[x] = r * r
+        mass, squares, resting = sums[0, y], sums[1, y], sums[2, y]
         for x in range(w):
-            resting[y, x] += weight[y, x] * rest[y, x]
+            mass[x] += own[x]
         for x in range(w):
-            mass[y, x] += weight[y, x]
+            squares[x] += own[x] * own[x]
         for x in range(w):
-            squares[y, x] += weight[y, x] * weight[y, x]
-        _add(warped[y], weight[y], total[y])
+            moves = abs(way[0, y, x]) + abs(way[1, y, x])
+            resting[x] += zero if moves > zero else own[x]
 
 
 @kernel
-def _add(row: Floats, weight: Floats, total: Floats) -> None:
-    """Add a row ``(w c)`` with the weights ``(w)`` of its pixels."""
-    w = weight.shape[0]
-    c = row.shape[0] // w
-    if c == 1:
-        for x in range(w):
-            total[x] += weight[x] * row[x]
-    else:
-        for x in range(w):
+def _cubic(t: Any) -> Any:
+    """Weights of four samples in a row for a place ``t`` of the way from the second to the third."""
+    one, sharp = np.float32(1.0), np.float32(-0.75)
+    u = one - t
+    a = sharp * t * u * u
+    d = sharp * u * t * t
+    b = ((sharp + np.float32(2.0)) * t - (sharp + np.float32(3.0))) * t * t + one
+    return a, b, one - a - b - d, d
+
+
+@kernel
+def _place(at: Any, length: int) -> Any:
+    """The sample of a row with `EDGE` before a place, and how far the place lies behind it.
+
+    No place is farther out than where all that is read is the same. The number has no sign, so that no index is tested for one.
+    """
+    inside = min(max(at, np.float32(-4.0)), np.float32(length + 3)) + np.float32(EDGE)
+    low = np.uint64(inside)
+    return low, inside - np.float32(low)
+
+
+@kernel
+def fit(source: Floats, own: Floats, flow: Floats, out: Floats) -> None:
+    """Mean squared difference of every block of a picture ``own`` from ``source``, read bilinearly along the ``flow``.
+
+    Pictures ``(c, h, w)`` have an edge of `EDGE` around them. ``flow`` (2, rows, columns) is in blocks like ``out`` (rows, columns).
+    """
+    c = own.shape[0]
+    rows, columns = out.shape
+    share, one, two = np.float32(0.25 / c), np.float32(1.0), np.float32(2.0)
+    for i in range(rows):
+        across, down, found = flow[0, i], flow[1, i], out[i]
+        for j in range(np.uint64(columns)):
+            x, right = _place(two * (np.float32(j) + across[j]), 2 * columns)
+            y, low = _place(two * (np.float32(i) + down[j]), 2 * rows)
+            left, up = one - right, one - low
+            at = np.uint64(2) * j + np.uint64(EDGE)
+            total = np.float32(0.0)
             for q in range(c):
-                total[x * c + q] += weight[x] * row[x * c + q]
+                first, second, third = source[q, y], source[q, y + np.uint64(1)], source[q, y + np.uint64(2)]
+                above, below = own[q, 2 * i + EDGE], own[q, 2 * i + EDGE + 1]
+                p0, q0 = _between(first, x, left, right)
+                p1, q1 = _between(second, x, left, right)
+                p2, q2 = _between(third, x, left, right)
+                d00, d01 = up * p0 + low * p1 - above[at], up * q0 + low * q1 - above[at + np.uint64(1)]
+                d10, d11 = up * p1 + low * p2 - below[at], up * q1 + low * q2 - below[at + np.uint64(1)]
+                total += d00 * d00 + d01 * d01 + d10 * d10 + d11 * d11
+            found[j] = total * share
+
+
+@kernel
+def _between(row: Floats, x: Any, left: Any, right: Any) -> Any:
+    """Two places in a row side by side, each between two samples."""
+    middle = row[x + np.uint64(1)]
+    return left * row[x] + right * middle, left * middle + right * row[x + np.uint64(2)]
+
+
+@kernel
+def fit_at_rest(source: Floats, own: Floats, out: Floats) -> None:
+    """The same without motion."""
+    c = own.shape[0]
+    rows, columns = out.shape
+    share, zero = np.float32(0.25 / c), np.float32(0.0)
+    squares = np.empty(2 * columns, np.float32)
+    for i in range(rows):
+        for x in range(2 * columns):
+            squares[x] = zero
+        for q in range(c):
+            for a in range(2):
+                y = 2 * i + a + EDGE
+                one, other = source[q, y, EDGE : EDGE + 2 * columns], own[q, y, EDGE : EDGE + 2 * columns]
+                for x in range(2 * columns):
+                    d = one[x] - other[x]
+                    squares[x] += d * d
+        for j in range(columns):
+            out[i, j] = share * (squares[2 * j] + squares[2 * j + 1])
+
+
+@kernel
+def _pair(row: Floats, x: Any, u: Any) -> Any:
+    """Two places in a row side by side, each between four samples."""
+    a1, a2, a3 = row[x], row[x + np.uint64(1)], row[x + np.uint64(2)]
+    one = u[0] * row[x - np.uint64(1)] + u[1] * a1 + u[2] * a2 + u[3] * a3
+    return one, u[0] * a1 + u[1] * a2 + u[2] * a3 + u[3] * row[x + np.uint64(3)]
+
+
+@kernel
+def carry(
+    source: Floats, own: Floats, way: Floats, weight: Floats, tied: bool, total: Floats, apart: Floats
+) -> None:
+    """Add what a neighbour ``source`` shows, read cubically along the ``way`` of every block, with its weight to ``total`` (c, h, w).
+
+    ``source`` and ``own`` (c, h, w) have an edge of `EDGE` around them, ``way`` (2, h / 2, w / 2) is in pixels.
+    ``tied``: ``apart`` (h / 2, w / 2) becomes the mean squared difference of the first plane from the picture's ``own``.
+    """
+    c, h, w = total.shape
+    rows, columns = weight.shape
+    wide, squares, moving = np.empty(w, np.float32), np.empty(w, np.float32), np.empty(columns, np.uint64)
+    quarter, zero = np.float32(0.25), np.float32(0.0)
+    for i in range(rows):
+        count = np.uint64(0)
+        across, down, share, difference = way[0, i], way[1, i], weight[i], apart[i]
+        for j in range(np.uint64(columns)):
+            rests = across[j] == zero and down[j] == zero
+            wide[np.uint64(2) * j] = wide[np.uint64(2) * j + np.uint64(1)] = share[j] if rests else zero
+            moving[count] = j
+            count += np.uint64(not rests)
+        for q in range(c):
+            for a in range(2):
+                given, target = source[q, 2 * i + a + EDGE, EDGE : EDGE + w], total[q, 2 * i + a]
+                for x in range(w):
+                    target[x] += wide[x] * given[x]
+        if tied:
+            for a in range(2):
+                y = 2 * i + a + EDGE
+                one, other = source[0, y, EDGE : EDGE + w], own[0, y, EDGE : EDGE + w]
+                for x in range(w):
+                    d = one[x] - other[x]
+                    squares[x] = (squares[x] if a == 1 else zero) + d * d
+            for j in range(columns):
+                difference[j] = quarter * (squares[2 * j] + squares[2 * j + 1])
+        for k in range(count):
+            j = moving[k]
+            x, right = _place(np.float32(np.uint64(2) * j) + across[j], w)
+            y, low = _place(np.float32(2 * i) + down[j], h)
+            u, v = _cubic(right), _cubic(low)
+            at, after = np.uint64(2) * j, np.uint64(2) * j + np.uint64(1)
+            for q in range(c):
+                plane = source[q]
+                a0, b0 = _pair(plane[y - np.uint64(1)], x, u)
+                a1, b1 = _pair(plane[y], x, u)
+                a2, b2 = _pair(plane[y + np.uint64(1)], x, u)
+                a3, b3 = _pair(plane[y + np.uint64(2)], x, u)
+                a4, b4 = _pair(plane[y + np.uint64(3)], x, u)
+                p00, p10 = (
+                    v[0] * a0 + v[1] * a1 + v[2] * a2 + v[3] * a3,
+                    v[0] * a1 + v[1] * a2 + v[2] * a3 + v[3] * a4,
+                )
+                p01, p11 = (
+                    v[0] * b0 + v[1] * b1 + v[2] * b2 + v[3] * b3,
+                    v[0] * b1 + v[1] * b2 + v[2] * b3 + v[3] * b4,
+                )
+                above, below = total[q, 2 * i], total[q, 2 * i + 1]
+                above[at] += share[j] * p00
+                above[after] += share[j] * p01
+                below[at] += share[j] * p10
+                below[after] += share[j] * p11
+                if tied and q == 0:
+                    upper, lower = own[0, 2 * i + EDGE, EDGE:], own[0, 2 * i + EDGE + 1, EDGE:]
+                    d00, d01, d10, d11 = (
+                        p00 - upper[at],
+                        p01 - upper[after],
+                        p10 - lower[at],
+                        p11 - lower[after],
+                    )
+                    difference[j] = quarter * (d00 * d00 + d01 * d01 + d10 * d10 + d11 * d11)
 
 
 @kernel
@@ -165,7 +279,7 @@ def accumulate_given(
     mass: Floats,
     squares: Floats,
 ) -> None:
-    """Like :func:`accumulate`, of planes ``(c, h, w)``, with the weight that another plane ``given`` has as its largest."""
+    """Add planes ``(c, h, w)`` with weight (v / (v + severity e))^2, times that which another plane ``given`` has."""
     h, w = misfit.shape
     tiny = np.float32(1e-9)
     weight = np.empty(w, np.float32)

@@ -77,123 +77,157 @@ def lose(mass: Floats, misfit: Floats, level: Floats, severity: float, out: Floa
 def light_sums(
     mean: Floats, wanted: Floats, hold: Floats, noise: Floats, common: Floats, cell: int, out: Floats
 ) -> None:
-    """Means over cells of ``cell`` x ``cell`` pixels, ``out`` (rows, columns, 4 c + 1).
+    """Means over cells of ``cell`` x ``cell`` blocks, ``out`` (4 c + 1, rows, columns).
 
-    Of each channel of two pictures as rows ``(h, w c)``: both, their product less what noise has in common, the first's square
-    less its ``noise``; and of ``hold``. Maps are ``(h, w)``; cells at the border have fewer pixels.
+    Of each plane of two pictures ``(c, 2 h, 2 w)``: both, their product less what noise has in common, the first's square less its
+    ``noise``; and of ``hold``. Maps are ``(h, w)``; cells at the border have fewer blocks.
     """
     h, w = hold.shape
-    c = mean.shape[1] // w
-    sums, maps = np.empty((4, w * c), np.float32), np.empty((3, w), np.float32)
+    c, rows, columns = mean.shape[0], out.shape[1], out.shape[2]
+    sums = np.empty((4, 2 * w), np.float32)
     one, other, product, square = sums[0], sums[1], sums[2], sums[3]
-    shared, own, kept = maps[0], maps[1], maps[2]
-    for i in range(out.shape[0]):
+    for q in range(c):
+        for i in range(rows):
+            top, bottom = i * cell, min((i + 1) * cell, h)
+            # Down the columns first, in vector loops.
+            for x in range(2 * w):
+                one[x] = other[x] = product[x] = square[x] = np.float32(0.0)
+            for y in range(2 * top, 2 * bottom):
+                a, b = mean[q, y], wanted[q, y]
+                for x in range(2 * w):
+                    one[x] += a[x]
+                for x in range(2 * w):
+                    square[x] += a[x] * a[x]
+                for x in range(2 * w):
+                    other[x] += b[x]
+                for x in range(2 * w):
+                    product[x] += a[x] * b[x]
+            for j in range(columns):
+                left, right = 2 * j * cell, 2 * min((j + 1) * cell, w)
+                share = np.float32(0.5 / ((bottom - top) * (right - left)))
+                s = t = p = o = np.float32(0.0)
+                for x in range(left, right):
+                    s += one[x]
+                    t += other[x]
+                    p += product[x]
+                    o += square[x]
+                out[q, i, j], out[c + q, i, j] = s * share, t * share
+                out[2 * c + q, i, j], out[3 * c + q, i, j] = p * share, o * share
+    for i in range(rows):
         top, bottom = i * cell, min((i + 1) * cell, h)
-        # Down the columns first, in vector loops.
-        for k in range(w * c):
-            one[k] = other[k] = product[k] = square[k] = np.float32(0.0)
-        for x in range(w):
-            shared[x] = own[x] = kept[x] = np.float32(0.0)
-        for y in range(top, bottom):
-            a, b = mean[y], wanted[y]
-            for k in range(w * c):
-                one[k] += a[k]
-            for k in range(w * c):
-                square[k] += a[k] * a[k]
-            for k in range(w * c):
-                other[k] += b[k]
-            for k in range(w * c):
-                product[k] += a[k] * b[k]
-            for x in range(w):
-                shared[x] += common[y, x]
-            for x in range(w):
-                own[x] += noise[y, x]
-            for x in range(w):
-                kept[x] += hold[y, x]
-        for j in range(out.shape[1]):
+        for j in range(columns):
             left, right = j * cell, min((j + 1) * cell, w)
             share = np.float32(1.0 / ((bottom - top) * (right - left)))
-            for k in range(4 * c + 1):
-                out[i, j, k] = np.float32(0.0)
-            for x in range(left, right):
-                for q in range(c):
-                    k = x * c + q
-                    out[i, j, q] += one[k] * share
-                    out[i, j, c + q] += other[k] * share
-                    out[i, j, 2 * c + q] += (product[k] - shared[x]) * share
-                    out[i, j, 3 * c + q] += (square[k] - own[x]) * share
-                out[i, j, 4 * c] += kept[x] * share
+            shared = own = kept = np.float32(0.0)
+            for y in range(top, bottom):
+                for x in range(left, right):
+                    shared += common[y, x]
+                    own += noise[y, x]
+                    kept += hold[y, x]
+            out[4 * c, i, j] = kept * share
+            for q in range(c):
+                out[2 * c + q, i, j] -= shared * share
+                out[3 * c + q, i, j] -= own * share
 
 
 @kernel
 def relight(
     mean: Floats, wanted: Floats, lines: Floats, cell: int, lit: Floats, difference: Floats, square: Floats
 ) -> None:
-    """``lit`` = offset + slope mean, its ``difference`` from ``wanted``, as rows ``(h, w c)``, and the mean ``square`` of that.
+    """``lit`` = offset + slope mean, planes ``(c, 2 h, 2 w)``; of its ``difference`` from ``wanted`` the means ``(c, h, w)`` over blocks, and the
+    mean ``square`` (h, w).
 
-    ``lines`` (rows, columns, 2 c) has the slopes and offsets of the middles of cells; in between they are linear.
+    ``lines`` (2 c, rows, columns) has the slopes and offsets of the middles of cells of ``cell`` pixels; in between they are linear.
     """
     h, w = square.shape
-    c = mean.shape[1] // w
-    count, columns = lines.shape[:2]
-    share, one, zero = np.float32(1.0 / c), np.float32(1.0), np.float32(0.0)
-    slopes, offsets = np.empty((count, w * c), np.float32), np.empty((count, w * c), np.float32)
-    for x in range(w):
-        at = (np.float32(x) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
-        j = min(max(int(at), 0), max(columns - 2, 0))
-        right = min(max(at - np.float32(j), zero), one)
-        far = min(j + 1, columns - 1)
-        for i in range(count):
-            for q in range(c):
-                slopes[i, x * c + q] = (one - right) * lines[i, j, q] + right * lines[i, far, q]
-                offsets[i, x * c + q] = (one - right) * lines[i, j, c + q] + right * lines[i, far, c + q]
-    slope, offset = np.empty(w * c, np.float32), np.empty(w * c, np.float32)
-    for y in range(h):
-        at = (np.float32(y) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
-        i = min(max(int(at), 0), max(count - 2, 0))
-        down = min(max(at - np.float32(i), zero), one)
-        below = min(i + 1, count - 1)
-        for x in range(w * c):
-            slope[x] = (one - down) * slopes[i, x] + down * slopes[below, x]
-        for x in range(w * c):
-            offset[x] = (one - down) * offsets[i, x] + down * offsets[below, x]
-        own, other, new, apart, total = mean[y], wanted[y], lit[y], difference[y], square[y]
-        for x in range(w * c):
-            new[x] = offset[x] + slope[x] * own[x]
-        for x in range(w * c):
-            apart[x] = new[x] - other[x]
-        if c == 1:
+    c, width = mean.shape[0], 2 * square.shape[1]
+    count, columns = lines.shape[1:]
+    one, zero, quarter = np.float32(1.0), np.float32(0.0), np.float32(0.25)
+    share = np.float32(0.25 / c)
+    slopes, offsets = np.empty((count, width), np.float32), np.empty((count, width), np.float32)
+    scratch = np.empty((4, width), np.float32)
+    slope, offset, apart, squares = scratch[0], scratch[1], scratch[2], scratch[3]
+    for q in range(c):
+        for x in range(width):
+            at = (np.float32(x) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
+            j = min(max(int(at), 0), max(columns - 2, 0))
+            right = min(max(at - np.float32(j), zero), one)
+            far = min(j + 1, columns - 1)
+            for i in range(count):
+                slopes[i, x] = (one - right) * lines[q, i, j] + right * lines[q, i, far]
+                offsets[i, x] = (one - right) * lines[c + q, i, j] + right * lines[c + q, i, far]
+        for y in range(h):
+            for x in range(width):
+                apart[x] = squares[x] = zero
+            for k in range(2):
+                at = (np.float32(2 * y + k) + np.float32(0.5)) / np.float32(cell) - np.float32(0.5)
+                i = min(max(int(at), 0), max(count - 2, 0))
+                down = min(max(at - np.float32(i), zero), one)
+                below = min(i + 1, count - 1)
+                for x in range(width):
+                    slope[x] = (one - down) * slopes[i, x] + down * slopes[below, x]
+                for x in range(width):
+                    offset[x] = (one - down) * offsets[i, x] + down * offsets[below, x]
+                own, other, new = mean[q, 2 * y + k], wanted[q, 2 * y + k], lit[q, 2 * y + k]
+                for x in range(width):
+                    new[x] = offset[x] + slope[x] * own[x]
+                for x in range(width):
+                    apart[x] += new[x] - other[x]
+                for x in range(width):
+                    d = new[x] - other[x]
+                    squares[x] += d * d
             for x in range(w):
-                total[x] = apart[x] * apart[x]
-        else:
+                difference[q, y, x] = quarter * (apart[2 * x] + apart[2 * x + 1])
             for x in range(w):
-                s = zero
-                for q in range(c):
-                    s += apart[x * c + q] * apart[x * c + q]
-                total[x] = s * share
+                square[y, x] = (square[y, x] if q > 0 else zero) + share * (
+                    squares[2 * x] + squares[2 * x + 1]
+                )
 
 
 @kernel
-def mean_square(values: Floats, out: Floats) -> None:
-    """``out[y, x]`` = mean over the channels of the squares of an image ``(h, w, c)``."""
-    h, w, c = values.shape
+def mean_square(planes: Floats, out: Floats) -> None:
+    """``out[y, x]`` = mean over the planes ``(c, h, w)`` of their squares."""
+    c, h, w = planes.shape
     share = np.float32(1.0 / c)
     for y in range(h):
+        target = out[y]
         for x in range(w):
-            s = np.float32(0.0)
-            for q in range(c):
-                s += values[y, x, q] * values[y, x, q]
-            out[y, x] = s * share
+            target[x] = np.float32(0.0)
+        for q in range(c):
+            own = planes[q, y]
+            for x in range(w):
+                target[x] += own[x] * own[x] * share
 
 
 @kernel
 def take_in(noisy: Floats, news: Floats, mean: Floats, mass: Floats) -> None:
-    """A frame ``(h, w, c)`` becomes a part of a mean with so much ``mass``; ``news`` (h, w) is what it adds to that."""
-    h, w, c = noisy.shape
+    """A frame ``(c, 2 h, 2 w)`` becomes a part of a mean with so much ``mass``; ``news`` (h, w) is what it adds to that."""
+    c = noisy.shape[0]
+    h, w = mass.shape
+    share = np.empty(2 * w, np.float32)
     for y in range(h):
         for x in range(w):
             total = mass[y, x] + news[y, x]
-            share = np.divide(news[y, x], total)
+            share[2 * x] = share[2 * x + 1] = np.divide(news[y, x], total)
             mass[y, x] = total
-            for q in range(c):
-                mean[y, x, q] += share * (noisy[y, x, q] - mean[y, x, q])
+        for q in range(c):
+            for k in range(2):
+                own, target = noisy[q, 2 * y + k], mean[q, 2 * y + k]
+                for x in range(2 * w):
+                    target[x] += share[x] * (own[x] - target[x])
+
+
+@kernel
+def join(own: Floats, other: Floats, mass: Floats, mean: Floats) -> None:
+    """Add another picture ``(c, 2 h, 2 w)`` to a sum of pictures ``mean``, by its share ``mass / own`` (h, w)."""
+    c = mean.shape[0]
+    h, w = own.shape
+    share = np.empty(2 * w, np.float32)
+    for y in range(h):
+        for x in range(w):
+            share[2 * x] = share[2 * x + 1] = np.divide(mass[y, x], own[y, x])
+        for q in range(c):
+            for k in range(2):
+                given, target = other[q, 2 * y + k], mean[q, 2 * y + k]
+                for x in range(2 * w):
+                    target[x] += share[x] * (given[x] - target[x])

@@ -24,26 +24,26 @@ from videorestore import pulse
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
 from videorestore.errors import InputError
+from videorestore.motion._kernels_denoise import EDGE
 from videorestore.motion.denoise_along import (
     CHROMA_ALLOWANCE,
     CHROMA_BOX,
     Along,
     Pictures,
     along_motion,
+    doubled,
+    edged,
 )
 from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
 from videorestore.motion.denoise_layout import Layout
 from videorestore.motion.denoise_rest import with_rest
-from videorestore.motion.flow import fast_flow
+from videorestore.motion.flow import half_flow
 from videorestore.spatial._kernels_planes import to_bytes
 from videorestore.spatial.dct import share_in_mean, shrink_in_planes, with_low_band
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.patches import Groups, restore_patches
-from videorestore.spatial.planes import (
-    interleaved,
-    plane_mean,
-    to_planes,
-)
+from videorestore.spatial.planes import plane_mean
+from videorestore.spatial.subsampled import gather
 
 Quality = Literal["fast", "default", "best"]
 
@@ -183,20 +183,20 @@ def _denoise(
     temporal, shrunk = _SHARES[preset.passes > 0]
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise)
-    noisy, level = interleaved(planes[low:high]), plane_mean(variance[low:high])
-    parts = with_rest(parts, noisy, level, layout.growth[low:high], preset.temporal)
+    level = gather(plane_mean(variance[low:high]))
+    parts = with_rest(parts, planes[low:high], level, layout.growth[low:high], preset.temporal)
     guide, left = np.empty_like(planes[low:high]), np.empty_like(planes[low:high])
     step, shape = preset.step, layout.shape
     with pulse.part(temporal, shrunk):
         for t, part in enumerate(pulse.counted(parts)):
             # What noise is left in the mean along motion is removed.
-            mean, noise_left = to_planes(part.mean, basis=None), variance[low + t] * part.left
+            noise_left = variance[low + t] * doubled(part.left)
             into = guide[t], left[t]
-            shrink_in_planes(mean, noise_left, step=step, first_step=2 * step, shape=shape, out=into)
+            shrink_in_planes(part.mean, noise_left, step=step, first_step=2 * step, shape=shape, out=into)
     result, remaining = guide, left
     start, stop = start - low, stop - low
     left = left[start:stop]
-    along = own[:, :1] * np.stack([p.left for p in parts[start:stop]])[:, None]
+    along = own[:, :1] * np.stack([doubled(p.left) for p in parts[start:stop]])[:, None]
     chroma = None
     if layout.chroma_variance is not None:
         own_chroma = layout.chroma_variance[low:high][start:stop]
@@ -210,7 +210,7 @@ def _denoise(
         halo = (preset.passes - 1 - k) * preset.groups.reach
         low, high = max(0, start - halo), min(len(planes), stop + halo)
         with pulse.part(begin, begin + _FLOW_SHARE * (end - begin)):
-            forward, backward = _motion(result[:, 0], layout.scale)
+            forward, backward = _motion(gather(result[:, 0]), layout.scale)
         with pulse.part(begin + _FLOW_SHARE * (end - begin), end):
             result, remaining = restore_patches(
                 planes, result, variance, forward, backward, start=low, stop=high, groups=groups
@@ -230,35 +230,39 @@ def _denoise(
 
 
 def _motion(lumas: FloatArray, scale: float) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Motion ``(h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)``."""
+    """Motion ``(h, w, 2)`` from every frame to the next, and back, on planes ``(n, h, w)`` of half the resolution."""
     bytes_ = np.empty(lumas.shape, np.uint8)
     for plane, out in zip(lumas, bytes_):
         to_bytes(plane, scale, out)
     n = len(lumas)
     pairs = [(k, k + 1) for k in range(n - 1)] + [(k + 1, k) for k in range(n - 1)]
-    flows = in_threads(lambda pair: fast_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs, counted=True)
+    flows = in_threads(lambda pair: half_flow(bytes_[pair[0]], bytes_[pair[1]]), pairs, counted=True)
     return flows[: n - 1], flows[n - 1 :]
 
 
 def _temporal(layout: Layout, preset: _Preset, low: int, high: int, noise: Noise) -> list[Along]:
     """The posteriors along motion of the frames ``low`` to ``high``."""
-    pilot, spread = np.empty_like(layout.planes), np.empty_like(layout.planes)
-    for given in zip(layout.planes, layout.variance, zip(pilot, spread)):
-        shrink_in_planes(*given[:2], shape=layout.shape, out=given[2])
+    pilots, doubts = [], []
+    for planes, variance in zip(layout.planes, layout.variance):
+        pilot, spread = shrink_in_planes(planes, variance, shape=layout.shape)
+        pilots.append(edged(pilot))
+        doubts.append(gather(plane_mean(spread)))
     with pulse.part(0.1, 0.1 + _FLOW_SHARE):
-        forward, backward = ([cv2.split(f) for f in flows] for flows in _motion(pilot[:, 0], layout.scale))
-    chroma, variance = layout.chroma, layout.chroma_variance
+        lumas = gather(np.stack([pilot[0, EDGE:-EDGE, EDGE:-EDGE] for pilot in pilots]))
+        found = _motion(lumas, layout.scale)
+        forward, backward = ([cv2.split(f) for f in flows] for flows in found)
+    chroma, chroma_variance = layout.chroma, layout.chroma_variance
     pictures = Pictures(
-        noisy=interleaved(layout.planes),
-        pilot=interleaved(pilot),
-        level=plane_mean(layout.variance),
-        doubt=plane_mean(spread),
+        noisy=np.stack([edged(planes) for planes in layout.planes]),
+        pilot=np.stack(pilots),
+        level=gather(plane_mean(layout.variance)),
+        doubt=np.stack(doubts),
         forward=forward,
         backward=backward,
         growth=layout.growth,
         coded=noise.codec,
         chroma=chroma,
-        chroma_level=None if variance is None else plane_mean(variance),
+        chroma_level=None if chroma_variance is None else plane_mean(chroma_variance),
         chroma_allowance=_CHANCE * 2 * share_in_mean(layout.chroma_shape, CHROMA_BOX)
         if noise.chroma
         else CHROMA_ALLOWANCE,
@@ -293,7 +297,7 @@ def _data(parts: list[Along], planes: FloatArray, variance: FloatArray) -> tuple
     """
     data, kept = np.empty_like(planes), np.empty_like(variance)
     for t, p in enumerate(parts):
-        data[t] = planes[t] + p.trust * (to_planes(p.mean, basis=None) - planes[t])
+        data[t] = planes[t] + doubled(p.trust) * (p.mean - planes[t])
         share = np.square(1 - p.trust) + 2 * p.trust * (1 - p.trust) * p.own + np.square(p.trust) * p.left
-        kept[t] = variance[t] * share
+        kept[t] = variance[t] * doubled(share)
     return data, kept

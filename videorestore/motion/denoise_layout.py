@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from videorestore.clip import FloatArray
-from videorestore.motion.denoise_along import BOX
 from videorestore.spatial._kernels_planes import colour_pixels
 from videorestore.spatial.dct import WHITE
 from videorestore.spatial.noise import CODED_CHROMA, Noise
@@ -22,6 +21,9 @@ from videorestore.spatial.planes import (
     variance_to_planes,
 )
 from videorestore.spatial.subsampled import find_grid, gather, scatter
+
+_AROUND = (7, 7)
+"""Pixels over which brightness is averaged before it tells the noise."""
 
 _SMALLEST = 16
 """Pixels of a side that hold a patch and its surroundings."""
@@ -60,9 +62,8 @@ class Layout:
             # Smooth noise hides what half the resolution does not show.
             grid = grid or (0, 0)
         top, left = grid or (0, 0)
-        even = 2 if grid else 1
         down, right = (
-            max(-(side + before) % even, _SMALLEST - side - before) for side, before in ((h, top), (w, left))
+            max(-(side + before) % 2, _SMALLEST - side - before) for side, before in ((h, top), (w, left))
         )
         if top or left or down > 0 or right > 0:
             sides = ((0, 0), (top, max(down, 0)), (left, max(right, 0)), (0, 0))
@@ -136,5 +137,5 @@ def _shape(variances: ArrayLike) -> FloatArray:
 
 def _variances(picture: FloatArray, noise: Noise, basis: Basis) -> FloatArray:
     """Variance ``(c, h, w)`` of the noise in the planes of a picture ``(h, w, c)``, by its smoothed brightness."""
-    blurred = cv2.blur(picture, BOX, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
+    blurred = cv2.blur(picture, _AROUND, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
     return variance_to_planes(noise.variance(blurred.reshape(picture.shape)), basis=basis)

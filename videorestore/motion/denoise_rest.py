@@ -17,9 +17,9 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 from videorestore.compiled import in_threads
-from videorestore.motion._kernels_denoise import rows
 from videorestore.motion._kernels_rest import (
     expect,
+    join,
     largest_excess,
     light_sums,
     lose,
@@ -30,12 +30,12 @@ from videorestore.motion._kernels_rest import (
 )
 from videorestore.motion.denoise_along import Along
 
-_CELL, _LIGHT = 4, 15
-"""Pixels of the cells in which sums for the light are taken, and cells over which it changes along one line: so many
+_CELL, _LIGHT = 2, 15
+"""Blocks of the cells in which sums for the light are taken, and cells over which it changes along one line: so many
 that the line has hardly any noise of its own."""
 _STEADY = np.float32(4.0)
 """Weight of a line without change, in units of the variance of the two means that are compared."""
-_SCALES = ((1, 7, 1.1), (5, 11, 1.4))
+_SCALES = ((1, 3, 1.1), (3, 5, 1.4))
 """Misfit is sought in single pixels and in means over so many, within boxes of so many, beyond so many times what noise
 brings about: a box of 147 values varies by 12 %, one of 15 independent means by 37 %."""
 _SLIGHT = 0.1
@@ -45,21 +45,21 @@ _SEVERITY, _FEWEST = 4.0, 0.05
 picture rests, which is the prior for every place: over the square of the share, which counts as no less than this."""
 
 State = tuple[FloatArray, FloatArray]
-"""Mean ``(h, w, c)`` and mass ``(h, w)``."""
+"""Mean ``(c, h, w)`` and mass ``(h / 2, w / 2)``."""
 
 
 def with_rest(
     parts: list[Along], noisy: FloatArray, level: FloatArray, growth: FloatArray, distance: int
 ) -> list[Along]:
-    """The means along motion, joined by what all other frames say of places that rest.
+    """The means along motion, joined by what all other frames say of places that rest; the means are changed.
 
     Parameters
     ----------
     parts : list of Along
         Of successive frames.
-    noisy : ndarray, shape (n, h, w, c)
+    noisy : ndarray, shape (n, c, h, w)
         The same frames.
-    level : ndarray, shape (n, h, w)
+    level : ndarray, shape (n, h / 2, w / 2)
         Variance of their noise.
     growth : ndarray, shape (n,)
         The same over the usual variance: 1 where the noise does not drift.
@@ -121,16 +121,20 @@ def _fitted(state: State, part: Along, level: FloatArray, shared: int = 0, dista
     mean, mass = state
     noise, common, expected, square, misfit = (np.empty_like(level) for _ in range(5))
     expect(level, mass, part.left, part.own, shared, distance, noise, common, expected)
-    lit, difference = np.empty_like(mean), np.empty_like(mean)
+    lit, difference = np.empty_like(mean), np.empty((len(mean), *level.shape), np.float32)
     lines = _light(mean, part.mean, expected, noise, common)
-    relight(rows(mean), rows(part.mean), lines, _CELL, rows(lit), rows(difference), square)
+    relight(mean, part.mean, lines, 2 * _CELL, lit, difference, square)
     misfit[:] = 0
     for smooth, box, chance in _SCALES:
+        pixels = 1
         if smooth > 1:
-            even = cv2.blur(difference, (smooth, smooth), borderType=cv2.BORDER_REFLECT)
-            mean_square(even.reshape(lit.shape), square)
+            even = np.stack(
+                [cv2.blur(d, (smooth, smooth), borderType=cv2.BORDER_REFLECT) for d in difference]
+            )
+            mean_square(even, square)
+            pixels = 4 * smooth * smooth
         around = cv2.blur(square, (box, box), borderType=cv2.BORDER_REFLECT)
-        largest_excess(around, expected, chance / (smooth * smooth), misfit)
+        largest_excess(around, expected, chance / pixels, misfit)
     resting = max(share_below(misfit, expected, _SLIGHT), _FEWEST)
     lighter = np.empty_like(mass)
     lose(mass, misfit, level, _SEVERITY / resting**2, lighter)
@@ -140,20 +144,21 @@ def _fitted(state: State, part: Along, level: FloatArray, shared: int = 0, dista
 def _light(
     mean: FloatArray, wanted: FloatArray, hold: FloatArray, noise: FloatArray, common: FloatArray
 ) -> FloatArray:
-    """Slopes and offsets ``(rows, columns, 2 c)`` of the lines that bring ``mean`` to the light of ``wanted``, cell by cell.
+    """Slopes and offsets ``(2 c, rows, columns)`` of the lines that bring ``mean`` to the light of ``wanted``, cell by cell.
 
-    ``hold`` (h, w) keeps the slope at 1 where the picture is even; ``noise`` is the variance of the mean's noise, and
+    ``hold`` (h / 2, w / 2) keeps the slope at 1 where the picture is even; ``noise`` is the variance of the mean's noise, and
     ``common`` what of it is in both: they are no part of the picture.
     """
-    h, w, c = mean.shape
-    sums = np.empty((-(-h // _CELL), -(-w // _CELL), 4 * c + 1), np.float32)
-    light_sums(rows(mean), rows(wanted), hold, noise, common, _CELL, sums)
-    sums = cv2.blur(sums, (_LIGHT, _LIGHT), borderType=cv2.BORDER_REFLECT)
-    kept = _STEADY * sums[..., 4 * c :]
-    m, target, across, own = (sums[..., k * c : (k + 1) * c] for k in range(4))
+    c = len(mean)
+    h, w = hold.shape
+    sums = np.empty((4 * c + 1, -(-h // _CELL), -(-w // _CELL)), np.float32)
+    light_sums(mean, wanted, hold, noise, common, _CELL, sums)
+    sums = np.stack([cv2.blur(s, (_LIGHT, _LIGHT), borderType=cv2.BORDER_REFLECT) for s in sums])
+    kept = _STEADY * sums[4 * c :]
+    m, target, across, own = (sums[k * c : (k + 1) * c] for k in range(4))
     slope = (across - m * target + kept) / (np.maximum(own - m * m, np.float32(0)) + kept)
     slope = np.maximum(slope, np.float32(0))
-    return np.concatenate([slope, target - slope * m], axis=-1)
+    return np.concatenate([slope, target - slope * m])
 
 
 def _joined(part: Along, states: list[State]) -> Along:
@@ -162,14 +167,14 @@ def _joined(part: Along, states: list[State]) -> Along:
         return part
     own = np.float32(1) / part.left
     total = own.copy()
-    mean = part.mean * own[..., None]
+    mean = part.mean
     for other, mass in states:
         total += mass
-        mean += other * mass[..., None]
+        join(total, other, mass, mean)
     share = own / total
     return replace(
         part,
-        mean=np.asarray(mean / total[..., None], np.float32),
+        mean=mean,
         left=np.asarray(1 / total, np.float32),
         trust=np.asarray(1 - (1 - part.trust) * share, np.float32),
         own=np.asarray(part.own * share, np.float32),

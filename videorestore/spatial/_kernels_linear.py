@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
-from videorestore.spatial._lanes import LANES, ROWS, multiply_add
+from videorestore.spatial._lanes import LANES, ROWS, multiply_add, transpose_block
 
 Floats = NDArray[np.float32]
 
@@ -19,11 +19,10 @@ _DEPTH = 64
 
 @kernel
 def transpose(rows: Floats, m: int, d: int, out: Floats) -> None:
-    """``out[k, i] = rows[i, k]`` for ``i < m``, ``k < d``."""
-    for i in range(m):
-        row = rows[i]
-        for k in range(d):
-            out[k, i] = row[k]
+    """``out[k, i] = rows[i, k]`` for ``i < m``, ``k < d``, multiples of 8."""
+    for i in range(0, m, LANES):
+        for k in range(0, d, LANES):
+            transpose_block(rows, i, k, out)
 
 
 @kernel

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from videorestore.compiled import kernel
 from videorestore.spatial._kernels_linear import cholesky, combine, invert, products, solve, transpose
-from videorestore.spatial._lanes import LANES, PATCH, squared_distances
+from videorestore.spatial._lanes import LANES, PATCH, add_patch, copy_patch, squared_distances
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -59,14 +59,24 @@ def _scan(
 def _rank(values: Floats, size: int, k: int) -> Any:
     """Bits below which the k + 1 smallest of the first ``size`` values lie, or those of the largest of them where others equal it.
 
-    Values are squared distances, or -1: their bits as integers have the same order. Halving the range of the bits
-    counts in plain vector loops; a quickselect would guess a branch at every value.
+    Values are squared distances, or -1: their bits as integers have the same order. A place among the bits is guessed by how many
+    values lie on either side of it, or halfway, in turns; counting is a plain vector loop. A quickselect would guess a branch at
+    every value.
     """
     bits = values[:size].view(np.int32)
-    low, high = np.int32(-(2**31)), np.int32(2**31 - 1)
+    low, high = np.int32(2**31 - 1), np.int32(-(2**31))
+    for i in range(size):
+        low = min(low, bits[i])
+        high = max(high, bits[i])
     # At least k + 1 values lie at or below ``high``, and at most k below or at ``low``.
+    low = np.int32(low - 1) if low > np.int32(-(2**31)) else low
+    below, upto = np.int64(0), np.int64(size)
+    halve = False
     while low < high - 1:
-        middle = np.int32((np.int64(low) + np.int64(high)) >> 1)
+        wide = np.int64(high) - np.int64(low)
+        step = wide >> 1 if halve else wide * (2 * (k + 1 - below) - 1) // (2 * (upto - below))
+        halve = not halve
+        middle = np.int32(np.int64(low) + min(max(step, np.int64(1)), wide - 1))
         count = np.int32(0)
         for i in range(size):
             count += np.int32(bits[i] <= middle)
@@ -74,9 +84,9 @@ def _rank(values: Floats, size: int, k: int) -> Any:
             high = np.int32(middle + 1)
             break
         if count > k:
-            high = middle
+            high, upto = middle, np.int64(count)
         else:
-            low = middle
+            low, below = middle, np.int64(count)
     return high
 
 
@@ -124,7 +134,7 @@ def search(
 ) -> tuple[int, int]:
     """The patches nearest to the one at ``(t, y, x)``, along its track in the frames within ``reach``.
 
-    ``forward[k]`` leads from frame k to k + 1, ``backward[k]`` from k + 1 to k, both ``(n - 1, h, w, 2)``.
+    ``forward[k]`` leads from frame k to k + 1, ``backward[k]`` from k + 1 to k, both ``(n - 1, h / 2, w / 2, 2)``, in blocks of 2 x 2 pixels.
     At least ``own`` are of the frame itself, where there are so many; these come first in ``place``.
     Returns their number and that of all.
     """
@@ -147,15 +157,15 @@ def search(
             s = t + k if side == 0 else t - k
             if (side == 0 and s + 1 >= n) or (side == 1 and s < 1):
                 break
-            iy = min(max(int(py + np.float32(0.5)), 0), h - 1)
-            ix = min(max(int(px + np.float32(0.5)), 0), w - 1)
+            iy = min(max(int(py + np.float32(0.5)), 0), h - 1) // 2
+            ix = min(max(int(px + np.float32(0.5)), 0), w - 1) // 2
             if side == 0:
-                px += forward[s, iy, ix, 0]
-                py += forward[s, iy, ix, 1]
+                px += np.float32(2.0) * forward[s, iy, ix, 0]
+                py += np.float32(2.0) * forward[s, iy, ix, 1]
                 s += 1
             else:
-                px += backward[s - 1, iy, ix, 0]
-                py += backward[s - 1, iy, ix, 1]
+                px += np.float32(2.0) * backward[s - 1, iy, ix, 0]
+                py += np.float32(2.0) * backward[s - 1, iy, ix, 1]
                 s -= 1
             if px < -8.0 or py < -8.0 or px > w + 8.0 or py > h + 8.0:
                 break
@@ -173,18 +183,10 @@ def search(
 
 @kernel
 def _gather(planes: Floats, place: Ints, m: int, scale: Floats, out: Floats) -> None:
-    c = planes.shape[1]
     for i in range(m):
         t, y, x = place[i, 0], place[i, 1], place[i, 2]
-        target = out[i]
-        k = 0
-        for q in range(c):
-            s = scale[q]
-            for r in range(PATCH):
-                row = planes[t, q, y + r, x : x + PATCH]
-                for p in range(PATCH):
-                    target[k + p] = row[p] * s
-                k += PATCH
+        for q in range(planes.shape[1]):
+            copy_patch(planes[t, q], y, x, scale[q], out, i, q * PATCH * PATCH)
 
 
 @kernel
@@ -211,41 +213,33 @@ def _add(
     weight: Any,
     share: Any,
     window: Floats,
+    ones: Floats,
     total: Floats,
-    mass: Floats,
-    spread: Floats,
-    count: Ints,
+    maps: Floats,
 ) -> None:
-    """Add restored patches to the frame, with the window's and the group's weight."""
-    c = total.shape[0]
+    """Add restored patches to the frame, with the window's and the group's weight.
+
+    ``maps`` (3, h, w) are the sums of these weights, of the weights times ``share``, and the number of patches; ``ones`` (1, 64).
+    """
+    none = np.int64(0)
+    every = ones[none : none + 1].reshape(PATCH, PATCH)
     for j in range(o):
         y, x = place[j, 1], place[j, 2]
-        for i in range(PATCH):
-            own_mass = mass[y + i, x : x + PATCH]
-            own_spread = spread[y + i, x : x + PATCH]
-            own_count = count[y + i, x : x + PATCH]
-            for k in range(PATCH):
-                a = weight * window[i, k]
-                own_mass[k] += a
-                own_spread[k] += a * share
-                own_count[k] += 1
-        for q in range(c):
-            s = weight / scale[q]
-            for i in range(PATCH):
-                base = (q * PATCH + i) * PATCH
-                target = total[q, y + i, x : x + PATCH]
-                source = rows[j, base : base + PATCH]
-                for k in range(PATCH):
-                    target[k] += s * window[i, k] * source[k]
+        add_patch(maps[0], y, x, weight, window, ones, none, none)
+        add_patch(maps[1], y, x, weight * share, window, ones, none, none)
+        add_patch(maps[2], y, x, np.float32(1.0), every, ones, none, none)
+        for q in range(total.shape[0]):
+            add_patch(total[q], y, x, weight / scale[q], window, rows, j, q * PATCH * PATCH)
 
 
 @kernel
-def _covered(count: Ints, y: int, x: int, cover: int) -> bool:
-    least = cover
+def _covered(count: Floats, y: int, x: int, cover: int) -> bool:
+    least = np.float32(cover)
     for i in range(PATCH):
+        row = count[y + i, x : x + PATCH]
         for j in range(PATCH):
-            least = min(least, count[y + i, x + j])
-    return least >= cover
+            least = min(least, row[j])
+    return bool(least >= np.float32(cover))
 
 
 @kernel
@@ -330,16 +324,15 @@ def restore_frame(
     means = np.empty((2, d), np.float32)
     scale = np.empty(c, np.float32)
     total = np.zeros((c, h, w), np.float32)
-    mass = np.zeros((h, w), np.float32)
-    spread = np.zeros((h, w), np.float32)
-    count = np.zeros((h, w), np.int32)
+    maps = np.zeros((3, h, w), np.float32)
+    ones = np.ones((1, PATCH * PATCH), np.float32)
     for stage in range(2):
         stride = step * (2 - stage)
         for cy in range(0, h - PATCH + stride, stride):
             y = min(cy, h - PATCH)
             for cx in range(0, w - PATCH + stride, stride):
                 x = min(cx, w - PATCH)
-                if _covered(count, y, x, cover):
+                if _covered(maps[2], y, x, cover):
                     continue
                 for q in range(c):
                     s = np.float32(0.0)
@@ -358,9 +351,11 @@ def restore_frame(
                     share = np.float32(1.0)
                 share = max(share, np.float32(0.0))
                 weight = np.float32(1.0) / (share + np.float32(0.02))
-                _add(rows[2], place, o, scale, weight, share, window, total, mass, spread, count)
+                _add(rows[2], place, o, scale, weight, share, window, ones, total, maps)
     for q in range(c):
         for i in range(h):
+            mass, spread = maps[0, i], maps[1, i]
             for k in range(w):
-                out[q, i, k] = total[q, i, k] / mass[i, k]
-                out_variance[q, i, k] = variance[t, q, i, k] * spread[i, k] / mass[i, k]
+                out[q, i, k] = np.divide(total[q, i, k], mass[k])
+            for k in range(w):
+                out_variance[q, i, k] = variance[t, q, i, k] * np.divide(spread[k], mass[k])

@@ -121,6 +121,58 @@ def _emit_less_multiples(context: Any, builder: Any, call: Any, args: Any) -> An
     return context.get_dummy_value()
 
 
+def _emit_copy_patch(context: Any, builder: Any, call: Any, args: Any) -> Any:
+    plane, y, x, factor, out, i, at = args
+    kinds, integer = call.args, y.type
+    factors = _everywhere(builder, factor)
+    target = _at(context, builder, kinds[4], out, i, at)
+    for r in range(PATCH):
+        row = _load(
+            builder, _at(context, builder, kinds[0], plane, builder.add(y, ir.Constant(integer, r)), x)
+        )
+        _store(builder, builder.fmul(row, factors), builder.gep(target, [ir.Constant(integer, r * PATCH)]))
+    return context.get_dummy_value()
+
+
+def _emit_add_patch(context: Any, builder: Any, call: Any, args: Any) -> Any:
+    target, y, x, factor, window, rows, j, at = args
+    kinds, integer = call.args, y.type
+    factors, none = _everywhere(builder, factor), ir.Constant(integer, 0)
+    source = _at(context, builder, kinds[5], rows, j, at)
+    for r in range(PATCH):
+        row = ir.Constant(integer, r)
+        address = _at(context, builder, kinds[0], target, builder.add(y, row), x)
+        weight = builder.fmul(factors, _load(builder, _at(context, builder, kinds[4], window, row, none)))
+        value = _load(builder, builder.gep(source, [ir.Constant(integer, r * PATCH)]))
+        _store(builder, _plus_product(builder, _load(builder, address), weight, value), address)
+    return context.get_dummy_value()
+
+
+def _emit_transpose_block(context: Any, builder: Any, call: Any, args: Any) -> Any:
+    rows, i, k, out = args
+    kinds, integer = call.args, i.type
+    lines = [
+        _load(builder, _at(context, builder, kinds[0], rows, builder.add(i, ir.Constant(integer, p)), k))
+        for p in range(LANES)
+    ]
+    # Squares of one, two and four change places across the diagonal.
+    for step in (1, 2, 4):
+        for p in (q for q in range(LANES) if not q & step):
+            a, b = lines[p], lines[p + step]
+            first = [l if not l & step else LANES + l - step for l in range(LANES)]
+            second = [l + step if not l & step else LANES + l for l in range(LANES)]
+            lines[p], lines[p + step] = (_shuffled(builder, a, b, order) for order in (first, second))
+    for p, line in enumerate(lines):
+        _store(
+            builder, line, _at(context, builder, kinds[3], out, builder.add(k, ir.Constant(integer, p)), i)
+        )
+    return context.get_dummy_value()
+
+
+def _shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), LANES), order))
+
+
 def _kernel(emit: Any) -> Any:
     """Compile calls of a function to what ``emit`` writes; without compilation it is called as it stands."""
 
@@ -174,3 +226,24 @@ def less_multiples(out: Floats, o: int, a: Floats, i: int, b: Floats, j: int, st
     """``out[o + k] -= a[i] * b[j + k * step]`` for ``k < count``; rows are `LANES` values side by side."""
     for k in range(count):
         out[o + k] -= a[i] * b[j + k * step]
+
+
+@_kernel(_emit_copy_patch)
+def copy_patch(plane: Floats, y: int, x: int, factor: float, out: Floats, i: int, at: int) -> None:
+    """The patch of a plane at ``(y, x)``, times a factor, row by row in ``out[i]`` from ``at`` on."""
+    out[i, at : at + PATCH * PATCH] = (factor * plane[y : y + PATCH, x : x + PATCH]).ravel()
+
+
+@_kernel(_emit_add_patch)
+def add_patch(
+    target: Floats, y: int, x: int, factor: float, window: Floats, rows: Floats, j: int, at: int
+) -> None:
+    """Add a patch, in ``rows[j]`` from ``at`` on, with a factor and the weights of a window to a plane at ``(y, x)``."""
+    patch = rows[j, at : at + PATCH * PATCH].reshape(PATCH, PATCH)
+    target[y : y + PATCH, x : x + PATCH] += factor * window[:PATCH, :PATCH] * patch
+
+
+@_kernel(_emit_transpose_block)
+def transpose_block(rows: Floats, i: int, k: int, out: Floats) -> None:
+    """``out[k + p, i + q] = rows[i + q, k + p]`` for ``p, q < LANES``."""
+    out[k : k + LANES, i : i + LANES] = rows[i : i + LANES, k : k + LANES].T

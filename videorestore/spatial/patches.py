@@ -69,8 +69,8 @@ def restore_patches(
     ----------
     noisy, guide, variance : ndarray, shape (n, c, h, w)
         Data, a cleaner version of it, and the variance of the data's noise. ``h`` and ``w`` are at least 8.
-    forward, backward : n - 1 ndarrays, shape (h, w, 2)
-        Motion from each frame to the next, and from the next back to it.
+    forward, backward : n - 1 ndarrays, shape (h / 2, w / 2, 2)
+        Motion from each frame to the next, and from the next back to it, of blocks of 2 x 2 pixels and in such blocks.
 
     Returns
     -------
@@ -79,7 +79,8 @@ def restore_patches(
     """
     _, c, h, w = noisy.shape
     variance = np.maximum(variance, _LEAST_VARIANCE)
-    there, back = (np.array(flows, np.float32).reshape(-1, h, w, 2) for flows in (forward, backward))
+    blocks = -1, -(-h // 2), -(-w // 2), 2
+    there, back = (np.array(flows, np.float32).reshape(blocks) for flows in (forward, backward))
     luma = np.pad(guide[:, 0], ((0, 0), (0, 0), (0, MARGIN)), mode="edge")
     edge = np.kaiser(PATCH, 2.0)
     mean = np.empty((stop - start, c, h, w), np.float32)
