@@ -3,6 +3,7 @@
 Compiled code has the same bits in the process that compiles it and in those that load it.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -236,9 +237,26 @@ def thrice(x):
 def test_a_kernel_is_made_known_when_it_is_called_and_once_for_all_threads() -> None:
     before = numba.config.OPT
     assert "dispatcher" not in vars(thrice)
+    assert gc.isenabled()
     found = in_threads(lambda k: (id(thrice.dispatcher), thrice(k)), range(8))
     assert len({which for which, _ in found}) == 1
     assert [value for _, value in found] == [3 * k for k in range(8)]
     # Inlined, it is never called by itself; and what others compile is compiled as hard as before.
     assert "dispatcher" not in vars(twice)
     assert before == numba.config.OPT
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_sought_while_a_kernel_is_compiled(collects: bool) -> None:
+    """Kernels are compiled while others are; afterwards garbage is sought by whoever wanted it before."""
+    compile_ = compiled._at_level(
+        lambda: (gc.isenabled(), compiled._at_level(gc.isenabled)(), gc.isenabled())
+    )
+    try:
+        if not collects:
+            gc.disable()
+        assert compile_() == (False, False, False)
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
