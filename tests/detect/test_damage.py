@@ -7,7 +7,7 @@ from videorestore.detect._kernels import best_place, beyond
 from videorestore.detect.damage import find_damage
 from videorestore.detect.lines import find_lines
 from videorestore.detect.sight import LARGEST, Sight, reduction
-from videorestore.detect.verdict import log_odds
+from videorestore.detect.verdict import features, log_odds
 from videorestore.errors import InputError
 from videorestore.make.spool import Spool
 
@@ -194,9 +194,8 @@ def test_what_leaves_a_range():
 
 def test_what_the_own_motion_of_a_frame_explains_is_no_damage_however_strong():
     def odds(step, left=1.0, flew=False):
-        return log_odds(
-            np.full((200, 3), step, np.float32), np.zeros(200, np.float32), 1e3, left, flew, 0.0, True
-        )
+        off, unrest = np.full((200, 3), step, np.float32), np.zeros(200, np.float32)
+        return log_odds(features(off, unrest, 1e3, left, flew, 0.0), inner=True)
 
     for step in (10.0, 60.0, 250.0):
         # Door frames of a film that weaves are long, strong and differ one way.

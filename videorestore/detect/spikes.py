@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from videorestore.clip import FloatArray, Mask
 from videorestore.detect._kernels import best_place, beyond
 from videorestore.detect.sight import NOISY, SMOOTH, Moments, Sight, lit_like, median
-from videorestore.detect.verdict import log_odds
+from videorestore.detect.verdict import features, log_odds
 from videorestore.motion.warp import inside, warp
 from videorestore.spatial.membrane import blur
 
@@ -95,8 +95,12 @@ class _Candidate:
 
     def log_odds(self, off: FloatArray, unrest: FloatArray, noise_sd: float, inner: bool) -> float:
         """See `verdict.log_odds`."""
+        return log_odds(self.features(off, unrest, noise_sd), inner)
+
+    def features(self, off: FloatArray, unrest: FloatArray, noise_sd: float) -> tuple[float, ...]:
+        """See `verdict.features`."""
         off, unrest = (field[self.where][self.inside] for field in (off, unrest))
-        return log_odds(off, unrest, self.evidence, self.left, self.flew, noise_sd, inner)
+        return features(off, unrest, self.evidence, self.left, self.flew, noise_sd)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

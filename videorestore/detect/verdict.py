@@ -15,10 +15,10 @@ import numpy as np
 
 from videorestore.clip import FloatArray
 
-_WEIGHTS = (0.35, -0.43, 6.27, 4.53, -2.78, 2.35)
-_BIAS = -14.57
+WEIGHTS = (0.35, -0.43, 6.27, 4.53, -2.78, 2.35)
+BIAS = -14.57
 """Of a logistic regression on the spots of ten natural clips: clean, with damage planted, under noise of sd 9, and where the film
-weaves by some pixels. Of five other clips it ranks damage above things in 98 % of all pairs."""
+weaves by some pixels. Of five other clips it ranks damage above things in 98 % of all pairs (`scripts/calibrate spots`)."""
 
 _ENOUGH = 30.0  # evidence beyond which a spot is just larger
 _BEYOND = 2.0  # less sure at the ends of a shot, where motion is only assumed to go on: never quite
@@ -47,10 +47,10 @@ _SMALLER = 4
 """Pixels along the side of a block in which motion is ranked."""
 
 
-def log_odds(
-    off: FloatArray, unrest: FloatArray, evidence: float, left: float, flew: bool, noise_sd: float, inner: bool
-) -> float:  # fmt: skip
-    """Log odds of damage.
+def features(
+    off: FloatArray, unrest: FloatArray, evidence: float, left: float, flew: bool, noise_sd: float
+) -> tuple[float, ...]:
+    """What tells damage from things, one value for each of the weights.
 
     Parameters
     ----------
@@ -65,13 +65,11 @@ def log_odds(
     flew : bool
         The spot stands elsewhere in a neighbour.
     noise_sd : float
-    inner : bool
-        There are frames on both sides.
     """
     # Damage differs by one step everywhere; a misplaced texture differs up and down.
     step = float(np.abs(off.mean(axis=0)).max())
     size = np.abs(off).max(axis=1)
-    values = (
+    return (
         np.log1p(float(np.partition(size, len(size) // 4)[len(size) // 4])),
         np.log1p(float(np.hypot(unrest.mean(), noise_sd))),
         min(left, 1.0),
@@ -79,7 +77,11 @@ def log_odds(
         float(flew),
         np.log1p(min(evidence, _ENOUGH)),
     )
-    odds = _BIAS + sum(w * v for w, v in zip(_WEIGHTS, values))
+
+
+def log_odds(values: Sequence[float], inner: bool) -> float:
+    """Log odds of damage by its `features`; ``inner``: there are frames on both sides."""
+    odds = BIAS + sum(w * v for w, v in zip(WEIGHTS, values))
     return float(odds if inner else min(odds - _BEYOND, SURE - 1))
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from videorestore.clip import FloatArray
 from videorestore.spatial.noise import Noise
 
-_LUMA, _CLAIM = 1.04, 0.4
-"""Of the geometric mean, and the power of the posterior variance in it (ten clips at sd 10 and 50)."""
-_CHROMA, _CODED_CHROMA = 2.2, 3.0
-"""Of the posterior variance: chroma hides little, a codec takes some of it (measured)."""
+LUMA, CLAIM = 1.04, 0.4
+"""Of the geometric mean, and the power of the posterior variance in it (ten clips at sd 10 and 50; `scripts/calibrate sd`)."""
+CHROMA, CODED_CHROMA = 2.2, 3.0
+"""Of the posterior variance: chroma hides little, a codec takes some of it (measured, `scripts/calibrate sd`)."""
 _DOUBT = 2.5
 """How much an interval of the level that is as wide as the level itself raises the variance (measured)."""
 _LOST = 0.37
@@ -55,9 +55,9 @@ def error_variance(
         As it was assumed.
     """
     doubt = 1 + _DOUBT * ((noise.high - noise.low) / noise.sd) ** 2
-    factor = doubt * (_CODED_CHROMA if noise.codec else _CHROMA)
-    hidden = along * np.power(luma / np.maximum(along, _TINY), np.float32(_CLAIM))
-    return np.float32(doubt * _LUMA) * hidden, np.float32(factor) * chroma
+    factor = doubt * (CODED_CHROMA if noise.codec else CHROMA)
+    hidden = along * np.power(luma / np.maximum(along, _TINY), np.float32(CLAIM))
+    return np.float32(doubt * LUMA) * hidden, np.float32(factor) * chroma
 
 
 def lost_to_codec(noise: Noise) -> float:
