@@ -58,3 +58,16 @@ def test_something_must_be_left(tmp_path):
         cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((HEIGHT, WIDTH), 255, np.uint8))
     with pytest.raises(InputError, match="everything is masked"):
         load(str(tmp_path), (0, 3), 3)
+
+
+@pytest.mark.parametrize("level", [1, 100])
+def test_marks_that_are_not_white_are_refused_instead_of_overlooked(tmp_path, level):
+    mask = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    mask[4:8, 4:8, 2] = level if level == 1 else 3 * level - 100
+    mask[4:8, 4:8, :2] = level if level == 1 else 50
+    path = tmp_path / "mask.png"
+    cv2.imwrite(str(path), mask)
+    with pytest.raises(InputError, match=f"white, the brightest in it has {level} of 255"):
+        load(str(path))
+    cv2.imwrite(str(path), np.zeros_like(mask))
+    assert not load(str(path)).touches(0, 1)

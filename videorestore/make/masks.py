@@ -240,10 +240,13 @@ def load_masks(
     with open_source(path) as source:
         check_size(source, height, width)
         marked = bytearray()
+        brightest = 0.0
         whole = True
         only: Mask | None = None
         for frame in source.frames():
             mask = _white(frame)
+            if not mask.any():
+                brightest = max(brightest, float(colour.working(frame).mean(axis=-1).max()))
             only = None if marked else mask
             marked.append(int(mask.any()))
             whole = whole and bool(mask.all())
@@ -252,6 +255,11 @@ def load_masks(
     if whole:
         raise InputError(
             "the mask must leave pixels to work from, everything is masked; white marks missing pixels."
+        )
+    if not any(marked) and brightest >= 1:
+        raise InputError(
+            f"the mask must mark missing pixels in white, the brightest in it has {brightest:.0f} of 255; "
+            "make white what is marked."
         )
     if only is not None and Path(path).suffix.lower() in IMAGE_SUFFIXES:
         return ArrayMasks.of(only)
