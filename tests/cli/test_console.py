@@ -147,8 +147,8 @@ def test_a_pause_is_forgotten_soon() -> None:
     assert left is not None and left < 60
 
 
-def test_time_left_is_near_after_a_tenth_and_does_not_grow_for_long_while_the_pace_is_even() -> None:
-    meter, total, told = Meter("denoise", 0.0), 300, [float("inf")]
+def test_time_left_is_near_after_a_tenth_and_does_not_grow_while_the_pace_is_even() -> None:
+    meter, total, least = Meter("denoise", 0.0), 300, float("inf")
     meter.update(0, total, 0.0)
     for second in range(4, 601, 4):
         # Three frames in two or six seconds by turns: work comes in lumps.
@@ -156,16 +156,6 @@ def test_time_left_is_near_after_a_tenth_and_does_not_grow_for_long_while_the_pa
         meter.update(min(made, total), total, float(second))
         left = meter.left(float(second))
         if second > 60:
-            assert left is not None and abs(second + left - 600) < 0.1 * 600
-            told.append(left)
-            assert left <= max(told[-4:-1]) + 5, second
-
-
-def test_time_left_follows_a_machine_that_slows_down() -> None:
-    meter, total = Meter("denoise", 0.0), 300
-    meter.update(0, total, 0.0)
-    for second in range(1, 301):
-        # From a minute on it goes half as fast.
-        meter.update(second if second <= 60 else 60 + (second - 60) / 2, total, float(second))
-    left = meter.left(300.0)
-    assert left is not None and abs(left - 240) < 0.1 * 240
+            assert left is not None and abs(second + left - 600) < 0.2 * 600
+            assert left < least + 5
+            least = min(least, left)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -15,9 +15,16 @@ from videorestore.cli.status import harmless
 SILENCE_S = 20.0
 """After so long without news a log is told that the work goes on."""
 
-FORGOTTEN = 1 / 3
-"""The rate is that of a phase without this share of its time at the beginning, which says little of the end: so it hardly jumps,
-and a pause is forgotten as time goes by."""
+RECENT_S, RECENT_SHARE = 60.0, 1 / 3
+"""The rate is that of the last minute, of a long phase that of its last third, in time and in work: what was slow at the beginning
+says nothing of the end, a phase has parts that go faster than others, and one pause is no rate."""
+
+SETTLING_S, SETTLING_SHARE = 20.0, 1 / 8
+"""Work comes in lumps, time does not: the time left is counted down, and brought to what the rate says within so many seconds, or
+this share of the age of the phase or of what is left."""
+
+APART = 2.0
+"""Nor is more than so many times of what the rate says told, or less: after a pause a count down would take too long to forget it."""
 
 STARTING_SHARE = 1 / 25
 """What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
@@ -39,48 +46,47 @@ class Meter:
         self.done = 0.0
         self.total = 0
         # A resumed phase starts above 0; what was done before must not flatter the rate.
-        self._seen: deque[tuple[float, float]] = deque()
-        self._begun, self._first = now, 0.0
+        self._seen: list[tuple[float, float]] = []
+        self._first = math.inf
+        self._told: tuple[float, float] | None = None  # when, and the time left by then
 
     def update(self, done: float, total: int, now: float | None = None) -> None:
         """Take note of where the phase stands."""
         at = self.started if now is None else now
         if not self._seen:
             self._seen.append((self.started, done))
-            self._first = done
         elif done > self.done:
-            if (
-                len(self._seen) == 1
-                and self._seen[0][0] == self.started
-                and done - self.done <= STARTING_SHARE * total
-            ):
+            if self._seen == [(self.started, self.done)] and done - self.done <= STARTING_SHARE * total:
                 self._seen.clear()
-                self._begun, self._first = at, done
             self._seen.append((at, done))
+        self._first = min(self._first, done)
+        recent = at - max(RECENT_S, RECENT_SHARE * (at - self.started))
+        enough = done - RECENT_SHARE * (done - self._first)
+        while len(self._seen) > 2 and self._seen[1][0] <= recent and self._seen[1][1] <= enough:
+            del self._seen[0]
         self.done, self.total = done, total
+        left = self.left(at)
+        self._told = None if left is None else (at, left)
 
     def rate(self, now: float) -> float | None:
         """Units per second of late; None before there is anything to say."""
-        if self.done <= self._first:
+        if not self._seen:
             return None
-        since = self._begun + FORGOTTEN * (now - self._begun)
-        enough = self._first + FORGOTTEN * (self.done - self._first)
-        while len(self._seen) > 2 and self._seen[1][0] <= since and self._seen[1][1] <= enough:
-            self._seen.popleft()
-        (before, low), (after, high) = self._seen[0], self._seen[1]
-        # Work comes in lumps: of the first one a part counts.
-        part = (
-            min((since - before) / (after - before), (enough - low) / (high - low), 1.0)
-            if len(self._seen) > 2
-            else 0.0
-        )
-        spent = now - before - part * (after - before)
-        return (self.done - low - part * (high - low)) / spent if spent > 0 else None
+        made, spent = self.done - self._seen[0][1], now - self._seen[0][0]
+        return made / spent if made > 0 and spent > 0 else None
 
     def left(self, now: float) -> float | None:
         """Seconds to the end of the phase."""
         rate = self.rate(now)
-        return None if rate is None or self.total <= 0 else max(self.total - self.done, 0) / rate
+        if rate is None or self.total <= 0:
+            return None
+        left = max(self.total - self.done, 0) / rate
+        if self._told is None or self.whole:
+            return left
+        at, told = self._told
+        settling = min(SETTLING_S, SETTLING_SHARE * min(now - self.started, left))
+        expected = min(max(told - (now - at), left / APART), left * APART)
+        return max(0.0, left + (expected - left) * math.exp(-(now - at) / max(settling, 1e-9)))
 
     @property
     def whole(self) -> bool:
