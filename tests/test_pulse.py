@@ -91,6 +91,7 @@ def test_who_has_nothing_to_do_at_the_end_is_reckoned_with(tmp_path: Path) -> No
         "denoise", [10, 10, 10], [1.0] * 3, [0, 1, 2], 2, folder, lambda *said: heard.append(said[1])
     )
     for share in (0.5, 0.9):
+        assert tally._before == 0
         folder.pulse(0)(share)
         folder.pulse(1)(share)
         tally.tell()

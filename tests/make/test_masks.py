@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from videorestore.errors import InputError
-from videorestore.make.masks import ArrayMasks, FileMasks, load_masks
+from videorestore.make.masks import ArrayMasks, FileMasks, FoundMasks, load_masks
 
 HEIGHT, WIDTH = 12, 16
 
@@ -51,6 +51,12 @@ def test_as_many_masks_as_frames(folder):
 def test_one_picture_serves_all(folder):
     masks = load(folder + "/003.png")
     assert isinstance(masks, ArrayMasks) and masks.touches(17, 18)
+
+
+def test_what_is_sought_is_reckoned_with_and_spots_cost_less_than_holes():
+    searched, spots = FoundMasks(noise_sd=0.0).seconds(200_000)
+    given, holes = ArrayMasks.of(np.ones((HEIGHT, WIDTH), np.bool_)).seconds(200_000)
+    assert searched > given == 0 and 0 < spots < holes / 2
 
 
 def test_something_must_be_left(tmp_path):

@@ -11,9 +11,12 @@ DECODING = 0.08
 COPYING = 0.012
 """What a frame takes between its decoder and whoever works on it."""
 
-LOOKING, SHRINKING = 0.12, 0.012
+LOOKING, SHRINKING = 0.05, 0.012
 LOOKED_AT = 320 * 240
 """Before any work every frame is looked at, as a small picture of so many pixels, which is made of all of them."""
+
+LOOKING_EACH, ENCODING_EACH = 0.007, 0.003
+"""What a frame takes whatever its size: to be looked at, and to be encoded, joined and read back."""
 
 STARTING = 1.5
 """Seconds for a run whatever its size, besides its plan: libraries and compiled code."""

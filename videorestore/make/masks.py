@@ -14,7 +14,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
-from videorestore.make.cost import MENDING
+from videorestore.make.cost import MENDING, MENDING_SPOTS, SEARCHING
 from videorestore.media import open_source
 from videorestore.media.images import IMAGE_SUFFIXES
 from videorestore.media.source import FrameIndex, Source
@@ -193,6 +193,12 @@ class FoundMasks(MaskSource):
     def reach(self) -> int:
         """See `MaskSource.reach`."""
         return SHORT
+
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """See `MaskSource.seconds`: holes are spots."""
+        from videorestore.detect.sight import reduction
+
+        return SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6, MENDING_SPOTS * pixels / 1e6
 
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere."""

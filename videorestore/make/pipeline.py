@@ -18,6 +18,7 @@ from videorestore.make.cost import (
     DELIVERING,
     DENOISING,
     ENCODING,
+    ENCODING_EACH,
     FITTING,
     INTERPOLATING,
     ON_CURVE,
@@ -183,7 +184,7 @@ class Restoring(Work):
         pixels, slots = self.shape.height * self.shape.width, self._slots(piece)
         own, read = self._good(piece.start, piece.stop), self._good(piece.read_start, piece.read_stop)
         millions = pixels / 1e6
-        encode = ENCODING * len(slots) * millions
+        encode = (ENCODING * millions + ENCODING_EACH) * len(slots)
         if not self._touches(piece, slots):
             return Stages(read=self._reading(piece.start, piece.stop), encode=encode)
         shot = self._shot(piece)

@@ -9,7 +9,15 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import FloatArray, Frame, Mask
-from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, SHRINKING
+from videorestore.make.cost import (
+    COPYING,
+    ENCODING,
+    ENCODING_EACH,
+    LOOKED_AT,
+    LOOKING,
+    LOOKING_EACH,
+    SHRINKING,
+)
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
@@ -177,8 +185,8 @@ class Work(ABC):
 
     def piece_seconds(self) -> list[float]:
         """Estimated CPU time of each piece in seconds; that of decoding and encoding where nothing else is done."""
-        pixels = self.shape.height * self.shape.width
-        return [(COPYING + ENCODING) * count * pixels / 1e6 for count in self.output_counts()]
+        each = (COPYING + ENCODING) * self.shape.height * self.shape.width / 1e6 + ENCODING_EACH
+        return [each * count for count in self.output_counts()]
 
     def coding_share(self, piece: Piece) -> float:
         """Share of the time of a piece that its encoder takes, most of it when all frames are made; for progress only."""
@@ -187,7 +195,7 @@ class Work(ABC):
     def looking_seconds(self) -> float:
         """Estimated CPU time of the first look at all of its frames."""
         pixels = self.shape.height * self.shape.width
-        each = self.decoding + (LOOKING * min(pixels, LOOKED_AT) + SHRINKING * pixels) / 1e6
+        each = LOOKING_EACH + self.decoding + (LOOKING * min(pixels, LOOKED_AT) + SHRINKING * pixels) / 1e6
         return each * sum(p.stop - p.start for p in self.pieces)
 
     @property

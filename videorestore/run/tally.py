@@ -56,7 +56,7 @@ class Tally:
         self._folder, self._progress = folder, progress
         self._costs, self._hands = costs, hands
         self._total = sum(counts)
-        self._before = self._total * (1 - sum(costs[k] for k in todo) / sum(costs))
+        self._before = self._total * max(0.0, 1 - sum(costs[k] for k in todo) / sum(costs))
         self._whole = span([costs[k] for k in todo], hands)
         self._told = -1.0
         self._over = threading.Event()
