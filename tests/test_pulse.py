@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from videorestore import pulse
 from videorestore.compiled import in_threads
@@ -46,7 +47,9 @@ def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
     folder = WorkFolder(str(tmp_path / "out.mkv"))
     folder.path.mkdir()
     heard: list[tuple[Any, ...]] = []
-    tally = Tally("denoise", [10, 10, 4], [2.0, 2.0, 0.8], [1, 2], folder, lambda *said: heard.append(said))
+    tally = Tally(
+        "denoise", [10, 10, 4], [2.0, 2.0, 0.8], [1, 2], 1, folder, lambda *said: heard.append(said)
+    )
     tally.tell()
     folder.pulse(1)(0.55)
     tally.tell()
@@ -56,7 +59,7 @@ def test_a_run_counts_the_pieces_under_way(tmp_path: Path) -> None:
     tally.tell()
     folder.pulse(2)(1.0)
     tally.tell()
-    assert [done for _, done, _ in heard] == [10, 15.5, 20, 23.99]
+    assert [done for _, done, _ in heard] == pytest.approx([10, 15.5, 20, 23.99])
     folder.save_facts(2, [])
     tally.tell()
     assert heard[-1] == ("denoise", 24, 24)
@@ -69,12 +72,34 @@ def test_frames_count_by_what_they_take(tmp_path: Path) -> None:
     folder = WorkFolder(str(tmp_path / "out.mkv"))
     folder.path.mkdir()
     heard: list[float] = []
-    tally = Tally("restore", [50, 50], [1.0, 9.0], [0, 1], folder, lambda _, done, total: heard.append(done))
+    tally = Tally("restore", [50, 50], [1.0, 9.0], [0, 1], 1, folder, lambda *said: heard.append(said[1]))
     folder.save_facts(0, [])  # half of the frames, but they needed nothing
     tally.tell()
     folder.pulse(1)(0.5)
     tally.tell()
-    assert heard == [10, 55]
+    assert heard == pytest.approx([10, 55])
+
+
+def test_who_has_nothing_to_do_at_the_end_is_reckoned_with(tmp_path: Path) -> None:
+    from videorestore.run.store import WorkFolder
+    from videorestore.run.tally import Tally
+
+    folder = WorkFolder(str(tmp_path / "out.mkv"))
+    folder.path.mkdir()
+    heard: list[float] = []
+    tally = Tally(
+        "denoise", [10, 10, 10], [1.0] * 3, [0, 1, 2], 2, folder, lambda *said: heard.append(said[1])
+    )
+    for share in (0.5, 0.9):
+        assert tally._before == 0
+        folder.pulse(0)(share)
+        folder.pulse(1)(share)
+        tally.tell()
+    folder.save_facts(0, [])
+    folder.save_facts(1, [])
+    tally.tell()
+    # Two at once, then one alone takes as long again.
+    assert heard == pytest.approx([7.5, 13.5, 15])
 
 
 def test_what_is_made_on_demand_stays_within_its_part() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from videorestore.errors import InputError
-from videorestore.make.masks import ArrayMasks, FileMasks, load_masks
+from videorestore.make.masks import ArrayMasks, FileMasks, FoundMasks, load_masks
 
 HEIGHT, WIDTH = 12, 16
 
@@ -53,8 +53,27 @@ def test_one_picture_serves_all(folder):
     assert isinstance(masks, ArrayMasks) and masks.touches(17, 18)
 
 
+def test_what_is_sought_is_reckoned_with_and_spots_cost_less_than_holes():
+    searched, spots = FoundMasks(noise_sd=0.0).seconds(200_000)
+    given, holes = ArrayMasks.of(np.ones((HEIGHT, WIDTH), np.bool_)).seconds(200_000)
+    assert searched > given == 0 and 0 < spots < holes / 2
+
+
 def test_something_must_be_left(tmp_path):
     for k in range(3):
         cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((HEIGHT, WIDTH), 255, np.uint8))
     with pytest.raises(InputError, match="everything is masked"):
         load(str(tmp_path), (0, 3), 3)
+
+
+@pytest.mark.parametrize("level", [1, 100])
+def test_marks_that_are_not_white_are_refused_instead_of_overlooked(tmp_path, level):
+    mask = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    mask[4:8, 4:8, 2] = level if level == 1 else 3 * level - 100
+    mask[4:8, 4:8, :2] = level if level == 1 else 50
+    path = tmp_path / "mask.png"
+    cv2.imwrite(str(path), mask)
+    with pytest.raises(InputError, match=f"white, the brightest in it has {level} of 255"):
+        load(str(path))
+    cv2.imwrite(str(path), np.zeros_like(mask))
+    assert not load(str(path)).touches(0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from videorestore import pulse
 from videorestore.clip import FloatArray
-from videorestore.make.cost import company
+from videorestore.make.cost import DECODING, company
 from videorestore.make.interlaced import Interlaced, Output
 from videorestore.make.whole import WholeView
 from videorestore.make.work import Piece
@@ -59,10 +60,39 @@ def test_a_short_clip_gives_each_frame_less_company() -> None:
     assert company(10_000) == pytest.approx(1, rel=1e-3)
 
 
+def test_what_has_no_content_takes_no_time_and_what_stands_before_a_piece_is_decoded() -> None:
+    with open_source(noisy(24)) as source:
+        work = denoise.plan(source, DenoiseOptions(model="motion", quality="fast"), BUDGET)
+    (piece,) = work.pieces
+    hollow = replace(work, steps=replace(work.steps, missing=frozenset(range(4, 24))))
+    few, many = hollow._stages(piece), work._stages(piece)
+    assert 0 < few.denoise < many.denoise / 5
+    late = replace(piece, read_start=10)
+    keyed = [replace(work, decoding=1.0, keys=keys).seconds_of(late) for keys in ((0, 8), (0,), ())]
+    assert keyed == pytest.approx([keyed[2] + 2, keyed[2] + 10, keyed[2]])
+
+
+def test_a_frame_is_decoded_in_the_time_of_its_bytes(tmp_path: Path) -> None:
+    from videorestore.api import write
+
+    path = str(tmp_path / "in.mkv")
+    write(noisy(12, 96, 128), path)
+    with open_source(path) as source:
+        work = denoise.plan(source, DenoiseOptions(), BUDGET)
+    assert work.decoding == pytest.approx(DECODING * os.path.getsize(path) / 12e6)
+    assert work.keys[0] == 0
+    with open_source(noisy(12)) as source:
+        assert denoise.plan(source, DenoiseOptions(), BUDGET).decoding == 0
+
+
 def test_a_curve_through_noise_is_said_to_take_its_time() -> None:
     with open_source(noisy(12)) as source:
         times = {
-            model: upsample.plan(source, UpsampleOptions(factor=Fraction(2), model=model), BUDGET).seconds()
+            model: sum(
+                upsample.plan(
+                    source, UpsampleOptions(factor=Fraction(2), model=model), BUDGET
+                ).piece_seconds()
+            )
             for model in ("curve", "motion")
         }
     assert times["curve"] > times["motion"] + 5

@@ -21,12 +21,18 @@ def test_the_time_that_is_foretold_is_that_of_this_machine(monkeypatch):
     class Work:
         likely_bytes, piece_bytes, piece_disk = (), 1, 0
 
-        def seconds(self):
-            return 100.0
+        def piece_seconds(self):
+            return [40.0, 40.0, 40.0 - needs.STARTING]
+
+        def looking_seconds(self):
+            return 8.0
 
     monkeypatch.setattr(needs, "disk_need", lambda *args, **more: 0)
     told = []
     for slow in (1.0, 2.5):
         monkeypatch.setattr(needs, "slowness", lambda slow=slow: slow)
-        told.append(needs.estimate(Work(), "a.mkv", None, 2)["time_s"])
-    assert told == [50.0, 125.0]
+        told.append(needs.estimate(Work(), "a.mkv", None, 2, planned=7.0)["time_s"])
+    # Two at once, then one alone; what the plan takes was measured here.
+    assert told == [87.0, 207.0]
+    half = needs.estimate(Work(), "a.mkv", None, 2, planned=7.0, seen=0.5)["time_s"]
+    assert half == 7 + 2.5 * (needs.STARTING + 8 / 2 + (120 - needs.STARTING) / 0.5 / 2)

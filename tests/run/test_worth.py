@@ -7,7 +7,6 @@ import cv2
 import numpy as np
 import pytest
 
-from videorestore.make.cost import STARTING
 from videorestore.make.work import Work
 from videorestore.media import open_source
 from videorestore.request.verbs import UpsampleOptions
@@ -17,9 +16,7 @@ from videorestore.run import workers
 
 def work(seconds, frames=10, side=100):
     shape = SimpleNamespace(n_frames=frames, height=side, width=side)
-    return SimpleNamespace(
-        seconds=lambda: STARTING + seconds, piece_bytes=1 << 20, likely_bytes=(), shape=shape
-    )
+    return SimpleNamespace(piece_seconds=lambda: [seconds], piece_bytes=1 << 20, likely_bytes=(), shape=shape)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +34,6 @@ def test_encoding_is_work_too():
     large = work(0, frames=1000, side=1000)
     large.pieces, large.output_counts = (), lambda: [1000]
     large.piece_seconds = lambda: Work.piece_seconds(large)
-    large.seconds = lambda: Work.seconds(large)
     assert runs.processes(large, UpsampleOptions(factor=Fraction(2)), 8) == 4
 
 

@@ -194,6 +194,24 @@ def test_a_wrong_list_of_findings(spoilt, tmp_path, findings, words):
         vr.restore(spoilt, accept=path, model="motion")
 
 
+def test_a_list_of_the_whole_clip_serves_any_range_of_it(spoilt, tmp_path):
+    boxes = [{"frame": k, "kind": "dropout", "box": [10, 20, 24, 6]} for k in (2, 9, 13)]
+    path = _decided(tmp_path, black=[4], damage=boxes, dropped=[{"after": 9, "count": 2}])
+    quiet = {"model": "motion", "quality": "fast", "denoise": "off", "deflicker": "off"}
+    record = vr.restore(spoilt, accept=path, range="6:10", **quiet).record
+    assert [f["origin"] for f in record["frames"]] == ["kept", "kept", "kept", "mended"]
+    assert record["plan"] == ["mend: 1 place as accepted"]
+    with pytest.raises(vr.InputError, match=r"of the clip \(from 0 on\), got -1"):
+        vr.restore(_film(tmp_path), accept=_decided(tmp_path, black=[-1]), range="0:3", **quiet)
+
+
+def _film(tmp_path):
+    """A file that nobody counts the frames of for the sake of its first ones."""
+    path = str(tmp_path / "film.mkv")
+    vr.write(drifting(), path)
+    return path
+
+
 def test_a_list_that_is_none_is_refused_before_the_clip_is_looked_at(spoilt, tmp_path, monkeypatch):
     from videorestore.verbs import restore
 

@@ -207,7 +207,9 @@ def _write_settings(name: str, args: list[str], place: Callable[[str], str]) -> 
     target = given.pop("write_config", None)
     if target is None or any(word.startswith("-") for word in extra):
         return None
-    given = {key: value for key, value in given.items() if key not in ("input", "output", "other", "config")}
+    # A settings file is for what one always wants: neither these files nor a dry run.
+    own = "input", "output", "other", "config", "dry_run"
+    given = {key: value for key, value in given.items() if key not in own}
     try:
         with open(place(target), "x", encoding="utf-8") as file:
             file.write(dump(name, given))

@@ -14,7 +14,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Mask
 from videorestore.errors import InputError
-from videorestore.make.cost import MENDING
+from videorestore.make.cost import MENDING, MENDING_SPOTS, SEARCHING
 from videorestore.media import open_source
 from videorestore.media.images import IMAGE_SUFFIXES
 from videorestore.media.source import FrameIndex, Source
@@ -194,6 +194,12 @@ class FoundMasks(MaskSource):
         """See `MaskSource.reach`."""
         return SHORT
 
+    def seconds(self, pixels: int) -> tuple[float, float]:
+        """See `MaskSource.seconds`: holes are spots."""
+        from videorestore.detect.sight import reduction
+
+        return SEARCHING * pixels / reduction(1, pixels) ** 2 / 1e6, MENDING_SPOTS * pixels / 1e6
+
     def touches(self, start: int, stop: int) -> bool:
         """Damage may be anywhere."""
         return True
@@ -240,10 +246,13 @@ def load_masks(
     with open_source(path) as source:
         check_size(source, height, width)
         marked = bytearray()
+        brightest = 0.0
         whole = True
         only: Mask | None = None
         for frame in source.frames():
             mask = _white(frame)
+            if not mask.any():
+                brightest = max(brightest, float(colour.working(frame).mean(axis=-1).max()))
             only = None if marked else mask
             marked.append(int(mask.any()))
             whole = whole and bool(mask.all())
@@ -252,6 +261,11 @@ def load_masks(
     if whole:
         raise InputError(
             "the mask must leave pixels to work from, everything is masked; white marks missing pixels."
+        )
+    if not any(marked) and brightest >= 1:
+        raise InputError(
+            f"the mask must mark missing pixels in white, the brightest in it has {brightest:.0f} of 255; "
+            "make white what is marked."
         )
     if only is not None and Path(path).suffix.lower() in IMAGE_SUFFIXES:
         return ArrayMasks.of(only)

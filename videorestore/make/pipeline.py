@@ -18,6 +18,7 @@ from videorestore.make.cost import (
     DELIVERING,
     DENOISING,
     ENCODING,
+    ENCODING_EACH,
     FITTING,
     INTERPOLATING,
     ON_CURVE,
@@ -81,7 +82,9 @@ class Restoring(Work):
     scratch : str or None
         Folder for frames that are better kept on disk; None keeps all in memory.
     reading : float
-        CPU seconds that it takes to read a megapixel of a frame.
+        CPU seconds that it takes to make a megapixel of a frame ready, once it is decoded.
+    keys : tuple of int
+        Frames at which decoding can start.
     """
 
     steps: Steps
@@ -95,6 +98,7 @@ class Restoring(Work):
     on_disk: tuple[str, ...] = ()
     scratch: str | None = None
     reading: float = COPYING
+    keys: tuple[int, ...] = ()
 
     @property
     def holds_shots(self) -> bool:
@@ -178,11 +182,11 @@ class Restoring(Work):
 
         parts = overlap(self.shape.height, self.shape.width, self.side)
         pixels, slots = self.shape.height * self.shape.width, self._slots(piece)
-        own, read = piece.stop - piece.start, piece.read_stop - piece.read_start
+        own, read = self._good(piece.start, piece.stop), self._good(piece.read_start, piece.read_stop)
         millions = pixels / 1e6
-        encode = ENCODING * len(slots) * millions
+        encode = (ENCODING * millions + ENCODING_EACH) * len(slots)
         if not self._touches(piece, slots):
-            return Stages(read=self.reading * own * millions, encode=encode)
+            return Stages(read=self._reading(piece.start, piece.stop), encode=encode)
         shot = self._shot(piece)
         model = self.models[shot]
         fresh = sum(map(self.steps.makes, slots))
@@ -197,15 +201,26 @@ class Restoring(Work):
             deliver += FITTING if fresh else 0.0
             # Where noise stays it is taken out all the same, so that frames can be made.
             if noisy or (fresh and self.grains and self.grains[shot] > NOISY):
-                denoise += ON_CURVE * read * millions
+                denoise += FITTING + ON_CURVE * read * millions
         return Stages(
-            read=self.reading * read * millions,
+            read=self._reading(piece.read_start, piece.read_stop),
             search=search * read,
             mend=mend * own,
             denoise=denoise,
             deliver=deliver,
             encode=encode,
         )
+
+    def _good(self, start: int, stop: int) -> int:
+        """How many of some frames have content."""
+        return stop - start - sum(start <= number < stop for number in self.steps.missing)
+
+    def _reading(self, start: int, stop: int) -> float:
+        """CPU time until some frames are read, those from the last key frame on among them."""
+        before = bisect_right(self.keys, start)
+        decoded = stop - (self.keys[before - 1] if before else start)
+        pixels = self.shape.height * self.shape.width
+        return self.reading * (stop - start) * pixels / 1e6 + self.decoding * decoded
 
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
         """The frames of one piece, in output order."""

@@ -9,7 +9,15 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from videorestore.clip import FloatArray, Frame, Mask
-from videorestore.make.cost import COPYING, ENCODING, LOOKED_AT, LOOKING, STARTING
+from videorestore.make.cost import (
+    COPYING,
+    ENCODING,
+    ENCODING_EACH,
+    LOOKED_AT,
+    LOOKING,
+    LOOKING_EACH,
+    SHRINKING,
+)
 from videorestore.media.outputs import OutputShape
 from videorestore.media.source import Source
 from videorestore.media.streams import Excerpt
@@ -138,6 +146,8 @@ class Work(ABC):
         Memory that making each piece most likely takes; empty: ``piece_bytes`` for any.
     piece_bytes, piece_disk : int
         Memory and room on disk that one piece needs.
+    decoding : float
+        CPU seconds that it takes to decode a frame.
     """
 
     verb: str
@@ -149,6 +159,7 @@ class Work(ABC):
     piece_bytes: int = 0
     likely_bytes: tuple[int, ...] = ()
     piece_disk: int = 0
+    decoding: float = 0.0
 
     @abstractmethod
     def make(self, source: Source, piece: Piece) -> Iterator[Made]:
@@ -174,18 +185,18 @@ class Work(ABC):
 
     def piece_seconds(self) -> list[float]:
         """Estimated CPU time of each piece in seconds; that of decoding and encoding where nothing else is done."""
-        pixels = self.shape.height * self.shape.width
-        return [(COPYING + ENCODING) * count * pixels / 1e6 for count in self.output_counts()]
+        each = (COPYING + ENCODING) * self.shape.height * self.shape.width / 1e6 + ENCODING_EACH
+        return [each * count for count in self.output_counts()]
 
     def coding_share(self, piece: Piece) -> float:
         """Share of the time of a piece that its encoder takes, most of it when all frames are made; for progress only."""
         return 0.0
 
-    def seconds(self) -> float:
-        """Estimated CPU time of all of it."""
-        looked_at = min(self.shape.height * self.shape.width, LOOKED_AT)
-        frames = sum(p.stop - p.start for p in self.pieces)
-        return STARTING + LOOKING * frames * looked_at / 1e6 + sum(self.piece_seconds())
+    def looking_seconds(self) -> float:
+        """Estimated CPU time of the first look at all of its frames."""
+        pixels = self.shape.height * self.shape.width
+        each = LOOKING_EACH + self.decoding + (LOOKING * min(pixels, LOOKED_AT) + SHRINKING * pixels) / 1e6
+        return each * sum(p.stop - p.start for p in self.pieces)
 
     @property
     def holds_shots(self) -> bool:

@@ -68,6 +68,11 @@ class Source(ABC):
     height: int
     width: int
 
+    @property
+    def share(self) -> float:
+        """Of the frames of its file, those that it gives."""
+        return 1.0
+
     @abstractmethod
     def index(self) -> FrameIndex:
         """All times and statuses; decodes the whole source the first time, then cached."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
@@ -9,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from videorestore.clip import ClipInfo
+from videorestore.make.cost import DECODING
 from videorestore.make.engines import MotionEngine
 from videorestore.make.masks import NanMasks
 from videorestore.make.pipeline import CONTEXT, Restoring
@@ -31,7 +33,7 @@ from videorestore.plan.layout import (
 )
 from videorestore.plan.noise import noise_facts
 from videorestore.plan.pieces import plan_pieces
-from videorestore.plan.scan import Scan, frames_with_nan
+from videorestore.plan.scan import Scan, expected_frames, frames_with_nan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
 from videorestore.request import Common
 from videorestore.request.notation import frames_in_words
@@ -98,6 +100,8 @@ def assemble(
         divergences=choice.divergences,
         grains=tuple(n.sd if n.trustworthy else 0.0 for n in scan.noises),
         times=scan.index.times,
+        decoding=_decoding(source),
+        keys=scan.index.keys,
         findings={**facts_of(scan), **choice.findings, **(findings or {})},
         losses=decoding_losses(scan.index),
         span=span_of(scan),
@@ -196,6 +200,12 @@ def _layouts(
     )
     stretch = along.stretched(room, halo)
     return {"motion": along, "curve": curve(), "mixed": curve(beside=stretch), "stretch": stretch}
+
+
+def _decoding(source: Source) -> float:
+    """CPU seconds that it takes to decode a frame of a video, by its bytes; 0 where there are none."""
+    path, frames = source.info.path or "", expected_frames(source) / source.share
+    return DECODING * os.path.getsize(path) / 1e6 / frames if frames and os.path.isfile(path) else 0.0
 
 
 def making_bytes(size: tuple[int, int], steps: Steps, options: Common) -> int:

@@ -33,10 +33,10 @@ DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
 """For each pixel of each frame of the part of the picture that is being denoised along motion; and where a codec kept the chroma
 at half the resolution, at which it is denoised."""
 
-DENOISING_USUALLY = {"fast": 175, "default": 200, "best": 225}
-CODED_USUALLY = {"fast": 120, "default": 140, "best": 210}
-"""The same as whole runs took it (199 at 480p, 233 at 720p, 130 to 150 at 240p; after a codec 120 at 1080p, 139 and 163 at 360p and
-288p): for estimates."""
+DENOISING_USUALLY = {"fast": 125, "default": 150, "best": 175}
+CODED_USUALLY = {"fast": 80, "default": 95, "best": 165}
+"""The same as whole runs took it (117 and 144 at 480p; after a codec 75 at 1080p with `fast`, 90 at 360p with `default`; `best` was not
+measured anew): for estimates."""
 
 MENDING = 75
 MENDING_PART = 120

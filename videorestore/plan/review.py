@@ -45,6 +45,14 @@ class Decisions:
         """Frames with damage."""
         return frozenset(number for number, _, _ in self.damage)
 
+    def within(self, start: int, stop: int) -> Decisions:
+        """Those of some frames: a list of a whole clip serves any range of it."""
+        return Decisions(
+            frames=frozenset(k for k in self.frames if start <= k < stop),
+            damage=tuple(d for d in self.damage if start <= d[0] < stop),
+            dropped=tuple(p for p in self.dropped if start <= p.after < stop - 1),
+        )
+
 
 def read(option: str, path: str) -> Decisions:
     """Read a list of findings; ``option`` is how it was given."""
@@ -73,14 +81,15 @@ def read(option: str, path: str) -> Decisions:
     return Decisions(frames=frames, damage=damage, dropped=dropped)
 
 
-def load(option: str, path: str, *, n_frames: int, height: int, width: int) -> Decisions:
-    """Read a list of findings for a clip."""
+def load(option: str, path: str, *, n_frames: int | None, height: int, width: int) -> Decisions:
+    """Read a list of findings for a clip; ``n_frames`` is None where nobody has counted them."""
     listed = read(option, path)
     frames, damage, dropped = listed.frames, listed.damage, listed.dropped
     for number in (*frames, *(d[0] for d in damage), *(p.after for p in dropped)):
-        if not 0 <= number < n_frames:
+        if number < 0 or (n_frames is not None and number >= n_frames):
+            known = "from 0 on" if n_frames is None else f"0 to {n_frames - 1}"
             raise InputError(
-                f"{option} must name frames of the clip (0 to {n_frames - 1}), got {number}; check the list."
+                f"{option} must name frames of the clip ({known}), got {number}; check the list."
             )
     for number, _, (x, y, w, h) in damage:
         if x < 0 or y < 0 or w <= 0 or h <= 0 or x + w > width or y + h > height:

@@ -43,7 +43,7 @@ class Sample(Source):
 
     @property
     def share(self) -> float:
-        """Of the source's frames, those that are looked at."""
+        """See `Source.share`."""
         return len(self._frames) / self.total
 
     def index(self) -> FrameIndex:

@@ -30,6 +30,7 @@ from videorestore.run.maps import join_masks, join_sd, mask_maps, sd_maps
 from videorestore.run.needs import check_memory, disk_need, early, estimate, processes, share, tight
 from videorestore.run.outcome import Outcome, doubts, opened_source, record_of_run, sink_options_of
 from videorestore.run.piecework import PICTURES
+from videorestore.run.speed import cpu_seconds
 from videorestore.run.store import TRIES, WorkFolder
 from videorestore.run.tally import Tally
 
@@ -95,6 +96,8 @@ class Planned:
         Of the source.
     sink : SinkOptions
         How OUTPUT is encoded, as decided.
+    seconds : float
+        CPU time that the plan took this process.
     """
 
     job: Job
@@ -104,6 +107,7 @@ class Planned:
     facts: dict[str, Any]
     index: FrameIndex
     sink: SinkOptions
+    seconds: float
 
 
 def run_on_file(job: Job) -> Outcome:
@@ -122,11 +126,13 @@ def _run(job: Job, folder: WorkFolder) -> Outcome:
     with opened_source(job.source, options) as opened:
         _check(job, opened)
         if options.dry_run:
+            begun = cpu_seconds()
             sample = sampled(opened, options, share(options))
             work = job.plan(sample or opened, options, share(options), job.progress)
             check_memory(work.piece_bytes, work.shape.height, work.shape.width, options)
-            return _dry(job, work, sample)
+            return _dry(job, work, sample, cpu_seconds() - begun)
         description = job.description
+        begun = cpu_seconds()
         work, stored = _planned(job, opened, folder, description)
         planned = Planned(
             job=job,
@@ -136,6 +142,7 @@ def _run(job: Job, folder: WorkFolder) -> Outcome:
             facts=opened.facts(),
             index=stored or opened.index(),
             sink=sink_like(opened, job.output, job.sink, work),
+            seconds=cpu_seconds() - begun,
         )
         try:
             # A run that goes on has its index in the work folder, not in the source that was just opened.
@@ -269,7 +276,7 @@ def _joined(planned: Planned, count: int) -> Outcome:
     losses = (*work.losses, *lost, *doubts(notes))
     record = record_of_run(job.verb, work, notes, job.started, workers=count)
     record["input"], record["output"] = job.source, job.output
-    record["estimate"] = estimate(work, job.output, options, count)
+    record["estimate"] = estimate(work, job.output, options, count, planned=planned.seconds)
     if remarks or coded:
         record["notes"] = [*remarks, *coded]
     losses = (*losses, *_paged(options, record, notes, [folder.previews_path(p.index) for p in work.pieces]))
@@ -345,29 +352,30 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
             return piecework.make_piece(assignment, number)
         return piecework.store_piece(assignment, work, source, number)
 
+    # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
+    longest = sorted(todo, key=lambda k: -costs[k])
     if options.cluster is not None:
         from videorestore.run import cluster
 
         stream = cluster.make_pieces(assignment, todo, folder, options.cluster)
     else:
-        # Long pieces first: what is left for the end, when somebody has nothing more to do, is short.
-        longest = sorted(todo, key=lambda k: -costs[k])
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
-    tally = Tally(work.verb, counts, costs, todo, folder, planned.job.progress)
+    hands = 1 if options.cluster is not None else jobs
+    tally = Tally(work.verb, counts, costs, longest, hands, folder, planned.job.progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:
             tally.tell()
     return jobs
 
 
-def _dry(job: Job, work: Work, sample: Sample | None) -> Outcome:
+def _dry(job: Job, work: Work, sample: Sample | None, planned: float) -> Outcome:
     seen = sample.share if sample else 1.0
     jobs = processes(work, job.options, round(len(work.pieces) / seen), seen=seen)
     record = record_of_run(job.verb, work, (), job.started) | {
         "dry_run": True,
         "n_frames": work.shape.n_frames,
         "pieces": len(work.pieces),
-        "estimate": estimate(work, job.output, job.options, jobs, seen=seen),
+        "estimate": estimate(work, job.output, job.options, jobs, planned=planned, seen=seen),
     }
     if sample is not None:
         # Numbers of frames and counts are those of the sample.

@@ -17,6 +17,7 @@ from videorestore.plan.scan import expected_frames
 from videorestore.request import Common
 from videorestore.run import memory, workers
 from videorestore.run.speed import slowness
+from videorestore.run.tally import span
 
 WORTH_WORKERS = 2 << 20
 WORTH_PIXELS = 8_000_000
@@ -58,7 +59,7 @@ def processes(work: Work, options: Common, pieces: int, *, seen: float = 1.0) ->
 
     ``seen``: of the frames, the share that was planned.
     """
-    asked = options.jobs or min(workers.cores(), int((work.seconds() - STARTING) / seen / WORTH_PROCESS))
+    asked = options.jobs or min(workers.cores(), int(sum(work.piece_seconds()) / seen / WORTH_PROCESS))
     # One of them is this process itself, which holds the plan besides.
     room = memory.budget(options.max_memory) - memory.PARENT
     fitting = room // max(1, work.piece_bytes)
@@ -129,11 +130,18 @@ def check_memory(need: int, height: int, width: int, options: Common) -> None:
         )
 
 
-def estimate(work: Work, output: str, options: Common, jobs: int, *, seen: float = 1.0) -> dict[str, float]:
-    """Time, memory and disk of a run, before it; ``seen``: of its frames, the share that was planned."""
-    seconds = STARTING + (work.seconds() - STARTING) / seen
+def estimate(
+    work: Work, output: str, options: Common, jobs: int, *, planned: float, seen: float = 1.0
+) -> dict[str, float]:
+    """Time, memory and disk of a run, before it.
+
+    ``planned``: CPU seconds that the plan took; a run makes the same plan. ``seen``: of its frames, the share that was planned.
+    """
+    costs = work.piece_seconds()
+    making = max(span(costs, jobs), sum(costs) / seen / jobs)
+    looking = work.looking_seconds() * (1 / seen - 1) / jobs
     return {
         "disk_mb": round(disk_need(work, output, options, jobs, likely=True, seen=seen) / 1e6, 1),
         "memory_mb": round(memory_need(work, jobs) / 1e6),
-        "time_s": round(seconds * (slowness() if seconds > WORTH_PROCESS else 1.0) / jobs, 1),
+        "time_s": round(planned + (STARTING + looking + making) * slowness(), 1),
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from videorestore.make.work import Progress
 from videorestore.run.store import PULSE, WorkFolder
@@ -12,8 +13,18 @@ LAST = 0.01
 """Of the last frame, what counts when its piece is whole."""
 
 
+def span(costs: Iterable[float], hands: int) -> float:
+    """When the last of some pieces ends, where whoever is free takes the next one."""
+    ends = [0.0] * max(1, hands)
+    for cost in costs:
+        heapq.heapreplace(ends, ends[0] + cost)
+    return max(ends)
+
+
 class Tally:
     """Tells progress in frames and parts of them, whoever makes the pieces; a context manager around the making.
+
+    Frames count by the time that goes by until all are made: where somebody has nothing to do at the end, that of the others.
 
     Parameters
     ----------
@@ -21,9 +32,11 @@ class Tally:
     counts : sequence of int
         Frames of each piece.
     costs : sequence of float
-        What each piece takes, in any unit: frames count by that.
+        What each piece takes, in any unit.
     todo : sequence of int
-        Pieces that are not there yet.
+        Pieces that are not there yet, in the order in which they are begun.
+    hands : int
+        How many are made at once.
     folder : WorkFolder
     progress : callable
         Called by one thread at a time, with numbers that never fall.
@@ -35,13 +48,16 @@ class Tally:
         counts: Sequence[int],
         costs: Sequence[float],
         todo: Sequence[int],
+        hands: int,
         folder: WorkFolder,
         progress: Progress,
     ) -> None:
         self._phase, self._todo = phase, todo
         self._folder, self._progress = folder, progress
+        self._costs, self._hands = costs, hands
         self._total = sum(counts)
-        self._counts = [self._total * cost / sum(costs) for cost in costs]
+        self._before = self._total * max(0.0, 1 - sum(costs[k] for k in todo) / sum(costs))
+        self._whole = span([costs[k] for k in todo], hands)
         self._told = -1.0
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -65,14 +81,15 @@ class Tally:
     def tell(self) -> None:
         """Look how far all pieces are, and say so."""
         with self._lock:
-            whole = [k for k in self._todo if self._folder.facts_path(k).exists()]
-            under_way = set(self._todo) - set(whole)
-            done = self._total - sum(self._counts[k] for k in under_way)
-            made = done + sum(self._counts[k] * self._folder.share(k) for k in under_way)
-            if under_way:
+            self._todo = [k for k in self._todo if not self._folder.facts_path(k).exists()]
+            shares = {k: self._folder.share(k) for k in self._todo}
+            # Those that are under way come first, as they have.
+            rest = sorted(self._todo, key=lambda k: shares[k] == 0)
+            left = span([self._costs[k] * (1 - shares[k]) for k in rest], self._hands) / self._whole
+            made = self._before + (self._total - self._before) * max(0.0, 1 - left)
+            if rest:
                 # The last frame counts when its piece is whole.
                 made = min(made, self._total - LAST)
             if made > self._told:
                 self._told = made
                 self._progress(self._phase, self._told, self._total)
-            self._todo = sorted(under_way)

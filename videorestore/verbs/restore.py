@@ -131,9 +131,14 @@ def plan(
 def decisions(source: Source, found: Scan, options: RestoreOptions) -> tuple[Decisions | None, Decisions]:
     """What a person accepted, where he did, and what he rejected."""
     height = source.whole.height if isinstance(source, FieldView) else source.height
-    size = {"n_frames": len(found.index), "height": height, "width": source.width}
-    accepted = load_decisions("--accept", options.accept, **size) if options.accept else None
-    return accepted, load_decisions("--reject", options.reject, **size) if options.reject else Decisions()
+    counted = len(found.index) if found.index.whole else None
+
+    def listed(option: str, path: str) -> Decisions:
+        listed = load_decisions(option, path, n_frames=counted, height=height, width=source.width)
+        return listed.within(found.start, found.stop)
+
+    accepted = listed("--accept", options.accept) if options.accept else None
+    return accepted, listed("--reject", options.reject) if options.reject else Decisions()
 
 
 def pixels_to_mend(
