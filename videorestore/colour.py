@@ -123,7 +123,7 @@ def _chroma(plane: Samples, pixel: PixelFormat, height: int, width: int, *, smoo
 def _rgb(frame: Frame, top: float, *, smooth: bool) -> FloatArray:
     """RGB or grey on the scale 0..top, neither rounded nor clipped."""
     pixel, planes = frame.format, frame.planes
-    offset, span, middle, chroma_span, largest = _scales(pixel)
+    offset, span, _, _, largest = _scales(pixel)
     if pixel.model == "grey":
         return ((planes[0].astype(np.float32) - np.float32(offset)) * np.float32(top / span))[:, :, None]
     out = np.empty((frame.height, frame.width, 3), np.float32)
@@ -134,8 +134,15 @@ def _rgb(frame: Frame, top: float, *, smooth: bool) -> FloatArray:
         return out
     chroma = [_chroma(plane, pixel, frame.height, frame.width, smooth=smooth) for plane in planes[1:3]]
     stack = _merged([planes[0].astype(np.float32), *chroma])
+    turn = rgb_from_samples(pixel, top)
+    return _mixed(stack, turn[:, :3], turn[:, 3])
+
+
+def rgb_from_samples(pixel: PixelFormat, top: float = 255.0) -> NDArray[np.float64]:
+    """Weights ``(3, 4)`` of luma, the chroma samples and one in R, G and B on the scale 0..top."""
+    offset, span, middle, chroma_span, _ = _scales(pixel)
     weights = np.linalg.inv(ycc_from_rgb(pixel.matrix)) * (top / np.array([span, chroma_span, chroma_span]))
-    return _mixed(stack, weights, -weights @ np.array([offset, middle, middle]))
+    return np.column_stack([weights, -weights @ np.array([offset, middle, middle])])
 
 
 def _mixed(stack: FloatArray, weights: NDArray[np.float64], shift: NDArray[np.float64]) -> FloatArray:

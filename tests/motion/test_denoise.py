@@ -12,13 +12,13 @@ import pytest
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion._kernels_denoise import (
-    accumulate_given,
     add_tie,
     advance,
     carry,
+    carry_samples,
     fit,
     fit_at_rest,
-    plane_difference,
+    fit_samples,
     settle,
     weigh,
 )
@@ -135,27 +135,40 @@ def test_a_place_rests_where_rest_explains_it() -> None:
     np.testing.assert_allclose((x, y), ([[1.5, 2.5]], [[1.25, 1.25]]))
 
 
-@pytest.mark.kernel
-def test_planes_differ_by_the_mean_over_them() -> None:
-    a, b = np.random.default_rng(2).uniform(0, 9, (2, 2, 3, 4)).astype(np.float32)
-    out = np.empty((3, 4), np.float32)
-    plane_difference(a, b, out)
-    np.testing.assert_allclose(out, np.square(a - b).mean(0), rtol=1e-5)
+def read_samples(plane: np.ndarray, way: np.ndarray, method: int) -> np.ndarray:
+    """A plane read along a way in pixels, of which its samples have two a side."""
+    y, x = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float32)
+    return cv2.remap(plane, x + way[0] / 2, y + way[1] / 2, method, borderMode=cv2.BORDER_REPLICATE)
 
 
 @pytest.mark.kernel
-def test_chroma_takes_no_more_than_it_is_given() -> None:
-    warped, given = np.full((2, 1, 2), 6, np.float32), np.array([[0.5, 0]], np.float32)
-    misfit, level = np.array([[1, -3]], np.float32), np.full((1, 2), 2, np.float32)
-    total, mass, squares = (
-        np.zeros((2, 1, 2), np.float32),
-        np.ones((1, 2), np.float32),
-        np.ones((1, 2), np.float32),
-    )
-    accumulate_given(warped, given, misfit, level, 2.0, total, mass, squares)
-    np.testing.assert_allclose(mass, [[1 + 0.5 * 0.25, 1]])
-    np.testing.assert_allclose(squares, [[1 + 0.125**2, 1]])
-    np.testing.assert_allclose(total[:, 0], [[6 * 0.125, 0]] * 2)
+def test_fit_of_samples_is_that_of_planes_read_along_their_way() -> None:
+    source, own = planes(9, 12), planes(9, 12, seed=1)
+    way = np.random.default_rng(2).uniform(-30, 30, (2, 9, 12)).astype(np.float32)
+    out = np.empty((9, 12), np.float32)
+    fit_samples(edged(source), edged(own), way, out)
+    moved = np.stack([read_samples(plane, way, cv2.INTER_LINEAR) for plane in source])
+    # OpenCV rounds places to 1/32.
+    np.testing.assert_allclose(out, np.square(moved - own).mean(0), rtol=0.2, atol=400)
+    fit_samples(edged(source), edged(own), 0 * way, out)
+    np.testing.assert_allclose(out, np.square(source - own).mean(0), rtol=1e-4)
+
+
+@pytest.mark.kernel
+def test_samples_are_carried_along_their_way_and_take_no_more_than_they_are_given() -> None:
+    rng = np.random.default_rng(3)
+    source = planes(7, 10)
+    way = rng.uniform(-20, 20, (2, 7, 10)).astype(np.float32)
+    way[:, rng.uniform(size=(7, 10)) < 0.4] = 0
+    given, misfit, level = rng.uniform(0, 3, (3, 7, 10)).astype(np.float32)
+    total, sums = np.zeros((2, 7, 10), np.float32), np.ones((2, 7, 10), np.float32)
+    carry_samples(edged(source), way, given, misfit, level, 0.25, 2.0, total, sums)
+    weight = given * np.square(level / (level + 2 * np.maximum(misfit - 0.25 * level, 0)))
+    np.testing.assert_allclose(sums, [1 + weight, 1 + weight**2], rtol=1e-5)
+    moved = np.stack([read_samples(plane, way, cv2.INTER_CUBIC) for plane in source])
+    np.testing.assert_allclose(total, weight * moved, rtol=0.05, atol=16)
+    rests = ~way.any(axis=0)
+    np.testing.assert_allclose(total[:, rests], (weight * source)[:, rests], rtol=1e-5)
 
 
 @pytest.mark.skipif(not JIT, reason="too slow without compilation")

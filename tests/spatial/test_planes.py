@@ -5,16 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from videorestore.spatial._kernels_planes import colour_pixels, refine, to_bytes
-from videorestore.spatial.planes import (
-    LUMA_CHROMA,
-    OPPONENT,
-    from_planes,
-    interleaved,
-    plane_mean,
-    to_planes,
-    variance_from_planes,
-)
+from videorestore.spatial._kernels_planes import refine, to_bytes
+from videorestore.spatial.planes import interleaved, plane_mean, to_planes
 
 pytestmark = pytest.mark.kernel
 
@@ -37,21 +29,6 @@ def test_refined_planes_are_linear_within_each_sample(size: tuple[int, int]) -> 
     out = np.empty((2 * size[0], 2 * size[1]), np.float32)
     refine(plane, out)
     np.testing.assert_allclose(out, refined(refined(plane, 0), 1), rtol=1e-5)
-
-
-@pytest.mark.parametrize("basis", [OPPONENT, LUMA_CHROMA], ids=["opponent", "ycbcr"])
-@pytest.mark.parametrize("step", [1, 2])
-def test_pixels_come_from_planes_with_their_sd(basis: np.ndarray, step: int) -> None:
-    planes, luma, chroma = values(1, 3, 8, 10), values(2, 8, 10), values(3, 2, 8 // step, 10 // step)
-    inverse = np.linalg.inv(basis)
-    mean, sd = np.empty((5, 7, 3), np.float32), np.empty((5, 7, 3), np.float32)
-    turns = inverse.astype(np.float32), np.square(inverse).astype(np.float32)
-    colour_pixels(planes, luma, chroma, step, *turns, 0.25, 2, 1, mean, sd)
-    part = np.s_[2:7, 1:8]
-    wide = np.concatenate([luma[None], chroma.repeat(step, axis=1).repeat(step, axis=2)])
-    np.testing.assert_allclose(mean, from_planes(planes, basis=basis)[part], rtol=1e-4, atol=1e-3)
-    expected = np.sqrt(variance_from_planes(wide, basis=basis)[part] + 0.25)
-    np.testing.assert_allclose(sd, expected, rtol=1e-4)
 
 
 def test_bytes_are_rounded_and_kept_within_their_range() -> None:

@@ -9,7 +9,7 @@ from videorestore.clip import Frame, PixelFormat
 from videorestore.colour import working
 from videorestore.spatial._kernels_noise import look_up
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
-from videorestore.spatial.subsampled import find_grid, gather, scatter
+from videorestore.spatial.subsampled import doubled, find_grid, gather, recombined, scatter, widened
 
 
 def coarse(seed: int = 0, shape: tuple[int, ...] = (2, 12, 15)) -> np.ndarray:
@@ -21,6 +21,28 @@ def test_the_mean_of_every_sample_stays() -> None:
     np.testing.assert_allclose(gather(scatter(small)), small, atol=1e-4)
     ramp = np.broadcast_to(np.arange(8, dtype=np.float32), (6, 8))
     np.testing.assert_allclose(np.diff(scatter(ramp), axis=1)[:, 2:-2], 0.5, atol=1e-6)
+
+
+def test_planes_are_recombined_as_at_the_full_resolution() -> None:
+    luma, chroma = coarse(1, (8, 10)), coarse(2, (2, 4, 5))
+    weights = np.random.default_rng(3).uniform(-1, 1, (3, 4)).astype(np.float32)
+    whole = np.concatenate([luma[None], scatter(chroma), np.ones((1, 8, 10), np.float32)])
+    expected = np.tensordot(weights, whole, 1)
+    found = recombined(luma, chroma, weights)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found[1], gather(expected[1:]), rtol=1e-4, atol=1e-4)
+    weights[0, 1:3] = 0
+    np.testing.assert_allclose(
+        recombined(luma, chroma, weights)[0], weights[0, 0] * luma + weights[0, 3], rtol=1e-5
+    )
+
+
+def test_blocks_become_four_pixels() -> None:
+    maps = coarse(4, (2, 3, 4))
+    np.testing.assert_array_equal(doubled(maps), maps.repeat(2, axis=1).repeat(2, axis=2))
+    np.testing.assert_array_equal(
+        widened(coarse(5, (3, 4, 3))), coarse(5, (3, 4, 3)).repeat(2, axis=0).repeat(2, axis=1)
+    )
 
 
 @pytest.mark.parametrize("start", [(0, 0), (0, 1), (1, 0), (1, 1)])

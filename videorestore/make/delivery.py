@@ -100,11 +100,15 @@ class Delivery:
         if not mended and not changed:
             return replace(kept(like, slot), x=x)
         keep = None if changed or mask is None else ~mask
-        picture = window.pixels[place]
         sd = None if window.sd is None else window.sd[place]
-        if self.steps.keep_grain and window.noise is not None:
-            picture, sd = self._with_grain(picture, sd, like, mask, window.noise)
-        frame = colour.native(picture, like, keep=keep)
+        grain = window.noise if self.steps.keep_grain else None
+        if place in window.samples and grain is None:
+            frame = window.samples[place]
+        else:
+            picture = window.pixels[place]
+            if grain is not None:
+                picture, sd = self._with_grain(picture, sd, like, mask, grain)
+            frame = colour.native(picture, like, keep=keep)
         if lit and not mended and window.noise is None and _equal(frame, like):
             return replace(kept(like, slot), x=x)
         # Flicker is damage of the whole frame: its correction is no denoising.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
-from videorestore.make.spool import MEMORY, Room, Spool, Stack, cut
+from videorestore.make.samples import are_subsampled, samples_by_parts
+from videorestore.make.spool import MEMORY, Room, Stack, Unfolded, cut
 from videorestore.make.tiles import SIDE, by_parts
 from videorestore.request import Quality
 from videorestore.spatial.noise import Noise
@@ -47,7 +48,7 @@ class Interpolator(Protocol):
         ...
 
 
-Denoised = tuple[FloatArray | Spool, FloatArray | Spool, FloatArray | None]
+Denoised = tuple[Stack, Stack, FloatArray | None]
 
 
 class Engine(Protocol):
@@ -169,7 +170,14 @@ class MotionEngine:
         self, frames: Stack, noise: Noise, strength: float, start: int, stop: int, room: Room = MEMORY
     ) -> Denoised:
         """See `Engine.denoise`."""
-        from videorestore.motion.denoise import denoise
+        from videorestore.motion.denoise import denoise, denoise_samples, is_subsampled
+
+        if strength > 0 and start < stop and is_subsampled(noise) and are_subsampled(frames):
+            assert isinstance(frames, Unfolded)
+            clean = partial(
+                denoise_samples, noise=noise, quality=self.quality, strength=strength, start=start, stop=stop
+            )
+            return *samples_by_parts(clean, frames, start, stop, self.side), None
 
         def part(pixels: FloatArray) -> tuple[FloatArray, FloatArray]:
             return denoise(pixels, noise, quality=self.quality, strength=strength, start=start, stop=stop)
@@ -252,9 +260,7 @@ class JointEngine:
             beside = Beside(mean=mean, sd=sd, divergence=self.divergence)
             return _on_curve(frames, noise, strength, start, stop, room, beside)
 
-    def _along_motion(
-        self, frames: Any, noise: Noise, strength: float, room: Room
-    ) -> tuple[FloatArray | Spool, FloatArray | Spool]:
+    def _along_motion(self, frames: Any, noise: Noise, strength: float, room: Room) -> tuple[Stack, Stack]:
         """Mean and sd of all frames along motion, some at a time."""
         from videorestore.motion.denoise import stored_mean
 

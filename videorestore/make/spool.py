@@ -17,6 +17,7 @@ import numpy as np
 from videorestore import colour
 from videorestore.clip import FloatArray, Frame, Samples
 from videorestore.errors import MediaWriteError
+from videorestore.spatial.subsampled import widened
 
 
 class Spool:
@@ -150,6 +151,15 @@ class Unfolded:
             picture[:] = self._picture(i, part)
         return out
 
+    @property
+    def steady(self) -> bool:
+        """Pixels are those of the samples, without a gain."""
+        return not self._gains
+
+    def frame(self, number: int) -> Frame:
+        """The samples of a frame."""
+        return self._frames[number]
+
     def _picture(self, number: int, part: tuple[slice, slice] | None) -> FloatArray:
         frame = self._frames[number]
         picture = colour.working(frame, part)
@@ -160,6 +170,25 @@ class Unfolded:
         return picture
 
 
+class Widened:
+    """A stack whose pixels come in blocks of 2 x 2, which are given as ``(n, height / 2, width / 2, c)``; for reading single frames."""
+
+    ndim = 4
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, blocks: FloatArray) -> None:
+        self._blocks = blocks
+        n, h, w, c = blocks.shape
+        self.shape = (n, 2 * h, 2 * w, c)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        parts = key if isinstance(key, tuple) else (key,)
+        return widened(self._blocks[int(parts[0])])[parts[1:]]
+
+
 class Patched:
     """Frames of a stack with some of them replaced by those of another one; for reading only.
 
@@ -167,7 +196,7 @@ class Patched:
     ----------
     base : Stack or None
         None stands for zeros.
-    patch : FloatArray or Spool
+    patch : Stack
     first : int
         Number of the first replaced frame.
     """
@@ -175,12 +204,12 @@ class Patched:
     ndim = 4
     dtype = np.dtype(np.float32)
 
-    def __init__(self, base: Stack | None, patch: FloatArray | Spool, first: int) -> None:
+    def __init__(self, base: Stack | None, patch: Stack, first: int) -> None:
         self._base = base
         self._patch = patch
         self._first = first
         count = first + len(patch) if base is None else len(base)
-        self.shape = (count, *patch.shape[1:])
+        self.shape: tuple[int, ...] = (count, *patch.shape[1:])
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -198,7 +227,7 @@ class Patched:
         return np.asarray(picture, np.float32)
 
 
-Stack = FloatArray | Spool | Unfolded | Patched
+Stack = FloatArray | Spool | Unfolded | Widened | Patched
 """Frames ``(n, height, width, channels)`` wherever they lie."""
 
 
@@ -225,9 +254,9 @@ def cut(stack: FloatArray | Spool, start: int, stop: int) -> FloatArray | Spool:
     return stack.part(start, stop) if isinstance(stack, Spool) else stack[start:stop]
 
 
-def patched(base: Stack | None, patch: FloatArray | Spool, first: int) -> FloatArray | Patched:
+def patched(base: Stack | None, patch: Stack, first: int) -> FloatArray | Patched:
     """A stack with frames from ``first`` on replaced; an array is changed itself."""
-    if not isinstance(base, np.ndarray) or isinstance(patch, Spool):
+    if not isinstance(base, np.ndarray) or not isinstance(patch, np.ndarray):
         return Patched(base, patch, first)
     base[first : first + len(patch)] = patch
     return base

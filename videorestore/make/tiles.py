@@ -30,7 +30,8 @@ class Stretch:
 def stretches(length: int, side: int = SIDE) -> Iterator[Stretch]:
     """Parts of an axis whose weights add up to one everywhere."""
     count = max(1, -(-length // side))
-    edges = [length * k // count for k in range(count + 1)]
+    # Even ones: chroma samples are not cut.
+    edges = [*(length * k // count // 2 * 2 for k in range(count)), length]
     for a, b in zip(edges[:-1], edges[1:]):
         low, high = max(0, a - MARGIN), min(length, b + MARGIN)
         place = np.arange(low, high, dtype=np.float32) + 0.5

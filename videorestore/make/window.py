@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -69,14 +69,19 @@ class Window:
     sd: FloatArray | Patched | None = None
     x: FloatArray | None = None
     noise: Noise | None = None
+    samples: dict[int, Frame] = field(default_factory=dict)
+    """Frames that were done on their samples, by their place."""
 
     def position(self, number: int) -> int:
         """Where the first good frame at or after ``number`` stands."""
         return int(np.searchsorted(self.numbers, number))
 
-    def put(self, pixels: FloatArray | Spool, sd: FloatArray | Spool, first: int) -> None:
+    def put(self, pixels: Stack, sd: Stack, first: int) -> None:
         """Replace the frames from ``first`` on; of what is known of their error the larger counts."""
+        if isinstance(pixels, Unfolded):
+            self.samples = {first + k: pixels.frame(k) for k in range(len(pixels))}
         if self.sd is not None:
+            assert isinstance(sd, (np.ndarray, Spool))
             for k in range(len(sd)):
                 sd[k] = np.maximum(sd[k], self.sd[first + k])
         self.pixels = patched(self.pixels, pixels, first)

@@ -21,22 +21,6 @@ EDGE = 8
 
 
 @kernel
-def plane_difference(a: Floats, b: Floats, out: Floats) -> None:
-    """``out[y, x]`` = mean over the planes of the squared difference of two pictures ``(c, h, w)``."""
-    c, h, w = a.shape
-    share = np.float32(1.0 / c)
-    for y in range(h):
-        target = out[y]
-        for x in range(w):
-            target[x] = np.float32(0.0)
-        for q in range(c):
-            own, other = a[q, y], b[q, y]
-            for x in range(w):
-                d = own[x] - other[x]
-                target[x] += d * d * share
-
-
-@kernel
 def advance(flow: Floats, step_x: Floats, step_y: Floats, x: Floats, y: Floats) -> None:
     """Add a step, two planes ``(h, w)``, to ``flow`` (2, h, w); ``x``, ``y`` (h, w) become the places it leads to."""
     h, w = x.shape
@@ -269,33 +253,92 @@ def carry(
 
 
 @kernel
-def accumulate_given(
-    warped: Floats,
+def fit_samples(source: Floats, own: Floats, way: Floats, out: Floats) -> None:
+    """What `fit` does for blocks, for single samples: ``way`` (2, h, w) is in pixels, of which a sample has two a side."""
+    c = own.shape[0]
+    h, w = out.shape
+    share, half, one = np.float32(1.0 / c), np.float32(0.5), np.float32(1.0)
+    for i in range(h):
+        across, down, found = way[0, i], way[1, i], out[i]
+        for j in range(np.uint64(w)):
+            x, right = _place(np.float32(j) + half * across[j], w)
+            y, low = _place(np.float32(i) + half * down[j], h)
+            left, at = one - right, j + np.uint64(EDGE)
+            total = np.float32(0.0)
+            for q in range(c):
+                first, second = source[q, y], source[q, y + np.uint64(1)]
+                above = left * first[x] + right * first[x + np.uint64(1)]
+                below = left * second[x] + right * second[x + np.uint64(1)]
+                d = (one - low) * above + low * below - own[q, i + EDGE, at]
+                total += d * d
+            found[j] = total * share
+
+
+@kernel
+def _single(row: Floats, x: Any, u: Any) -> Any:
+    """A place between four samples of a row."""
+    return (
+        u[0] * row[x - np.uint64(1)]
+        + u[1] * row[x]
+        + u[2] * row[x + np.uint64(1)]
+        + u[3] * row[x + np.uint64(2)]
+    )
+
+
+@kernel
+def carry_samples(
+    source: Floats,
+    way: Floats,
     given: Floats,
     misfit: Floats,
     level: Floats,
+    allowance: float,
     severity: float,
     total: Floats,
-    mass: Floats,
-    squares: Floats,
+    sums: Floats,
 ) -> None:
-    """Add planes ``(c, h, w)`` with weight (v / (v + severity e))^2, times that which another plane ``given`` has."""
+    """What `weigh` and `carry` do, for single samples, whose weights are a part of those ``given`` (h, w).
+
+    ``allowance`` is in units of the ``level``; ``sums`` (2, h, w) are of the weights and their squares.
+    """
     h, w = misfit.shape
-    tiny = np.float32(1e-9)
-    weight = np.empty(w, np.float32)
+    weight, wide, moving = np.empty(w, np.float32), np.empty(w, np.float32), np.empty(w, np.uint64)
+    tiny, zero, half = np.float32(1e-9), np.float32(0.0), np.float32(0.5)
     for y in range(h):
         for x in range(w):
             v = level[y, x]
-            r = np.divide(v, v + np.float32(severity) * max(misfit[y, x], np.float32(0.0)) + tiny)
+            e = max(misfit[y, x] - np.float32(allowance) * v, zero)
+            r = np.divide(v, v + np.float32(severity) * e + tiny)
             weight[x] = r * r * given[y, x]
+        mass, squares = sums[0, y], sums[1, y]
         for x in range(w):
-            mass[y, x] += weight[x]
+            mass[x] += weight[x]
         for x in range(w):
-            squares[y, x] += weight[x] * weight[x]
-        for q in range(warped.shape[0]):
-            source, target = warped[q, y], total[q, y]
+            squares[x] += weight[x] * weight[x]
+        across, down, count = way[0, y], way[1, y], np.uint64(0)
+        for j in range(np.uint64(w)):
+            rests = across[j] == zero and down[j] == zero
+            wide[j] = weight[j] if rests else zero
+            moving[count] = j
+            count += np.uint64(not rests)
+        for q in range(total.shape[0]):
+            own, target = source[q, y + EDGE, EDGE : EDGE + w], total[q, y]
             for x in range(w):
-                target[x] += weight[x] * source[x]
+                target[x] += wide[x] * own[x]
+        for k in range(count):
+            j = moving[k]
+            at, right = _place(np.float32(j) + half * across[j], w)
+            row, low = _place(np.float32(y) + half * down[j], h)
+            u, v4 = _cubic(right), _cubic(low)
+            for q in range(total.shape[0]):
+                plane = source[q]
+                value = (
+                    v4[0] * _single(plane[row - np.uint64(1)], at, u)
+                    + v4[1] * _single(plane[row], at, u)
+                    + v4[2] * _single(plane[row + np.uint64(1)], at, u)
+                    + v4[3] * _single(plane[row + np.uint64(2)], at, u)
+                )
+                total[q, y, j] += weight[j] * value
 
 
 @kernel

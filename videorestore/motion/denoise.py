@@ -31,11 +31,11 @@ from videorestore.motion.denoise_along import (
     Along,
     Pictures,
     along_motion,
-    doubled,
     edged,
+    smoothed,
 )
 from videorestore.motion.denoise_error import error_variance, lost_to_codec, luma_share
-from videorestore.motion.denoise_layout import Layout
+from videorestore.motion.denoise_layout import Layout, channel_sd
 from videorestore.motion.denoise_rest import with_rest
 from videorestore.motion.flow import half_flow
 from videorestore.spatial._kernels_planes import to_bytes
@@ -43,7 +43,7 @@ from videorestore.spatial.dct import share_in_mean, shrink_in_planes, with_low_b
 from videorestore.spatial.noise import LUMA, Noise
 from videorestore.spatial.patches import Groups, restore_patches
 from videorestore.spatial.planes import plane_mean
-from videorestore.spatial.subsampled import gather
+from videorestore.spatial.subsampled import doubled, gather
 
 Quality = Literal["fast", "default", "best"]
 
@@ -164,15 +164,69 @@ def stored_mean(
         return wanted.copy(), np.zeros_like(wanted)
     first, last = max(0, start - preset.reach), min(len(clip), stop + preset.reach)
     assumed = assumed.of_frames(range(first, last))
-    mean, sd = _denoise(clip[first:last], assumed, preset, start - first, stop - first)
+    layout = Layout.of(clip[first:last], assumed)
+    done = _denoise(layout, assumed, preset, start - first, stop - first)
+    mean, sd = layout.image(done.mean, done.luma_error, done.chroma_error, done.chroma, done.lost)
     return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 
-def _denoise(
-    clip: FloatArray, noise: Noise, preset: _Preset, start: int, stop: int
-) -> tuple[FloatArray, FloatArray]:
-    n = len(clip)
-    layout = Layout.of(clip, noise)
+def is_subsampled(noise: Noise) -> bool:
+    """Whether such noise is removed from luma and chroma at half the resolution, where the samples have that: see `denoise_samples`."""
+    even = noise.slope == 0 and not noise.clipped and not noise.monochrome
+    return even and (noise.codec or bool(noise.chroma))
+
+
+def denoise_samples(
+    luma: FloatArray,
+    chroma: FloatArray,
+    noise: Noise,
+    *,
+    quality: Quality,
+    strength: float,
+    start: int,
+    stop: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What `denoise` does, on samples as files keep them.
+
+    Parameters
+    ----------
+    luma, chroma : ndarray, shapes (n, h, w) and (n, 2, h / 2, w / 2)
+        In the basis `LUMA_CHROMA` of channels on the 0..255 scale; sides of 16 at least, and even.
+    noise : Noise
+        One for which `is_subsampled`.
+
+    Returns
+    -------
+    luma, chroma, sd : ndarray
+        Of ``stop - start`` frames; the sd (m, h / 2, w / 2, 3) is that of the channels.
+    """
+    preset = _preset(quality)
+    assumed = noise.to_remove().scaled(strength * (_CODED if noise.codec else 1.0))
+    first, last = max(0, start - preset.reach), min(len(luma), stop + preset.reach)
+    assumed = assumed.of_frames(range(first, last))
+    layout = Layout.of_samples(luma[first:last], chroma[first:last], assumed)
+    done = _denoise(layout, assumed, preset, start - first, stop - first)
+    assert done.chroma is not None
+    sd = channel_sd(done.luma_error, done.chroma_error, layout.basis, done.lost)
+    return done.mean[:, 0], done.chroma, sd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Done:
+    """Planes ``(m, c, h, w)``, and the variances of their errors, ``(m, 1 or 2, h / 2, w / 2)``; ``lost`` is in every channel beside.
+
+    ``chroma`` (m, 2, h / 2, w / 2) is apart where it has half the resolution.
+    """
+
+    mean: FloatArray
+    luma_error: FloatArray
+    chroma_error: FloatArray
+    chroma: FloatArray | None
+    lost: float
+
+
+def _denoise(layout: Layout, noise: Noise, preset: _Preset, start: int, stop: int) -> _Done:
+    n = len(layout.planes)
     if noise.shape:
         # Groups of patches take their noise for white: smooth noise would stay.
         preset = replace(preset, passes=0)
@@ -195,8 +249,8 @@ def _denoise(
             shrink_in_planes(part.mean, noise_left, step=step, first_step=2 * step, shape=shape, out=into)
     result, remaining = guide, left
     start, stop = start - low, stop - low
-    left = left[start:stop]
-    along = own[:, :1] * np.stack([doubled(p.left) for p in parts[start:stop]])[:, None]
+    own, left = gather(own), gather(left[start:stop])
+    along = own[:, :1] * np.stack([p.left for p in parts[start:stop]])[:, None]
     chroma = None
     if layout.chroma_variance is not None:
         own_chroma = layout.chroma_variance[low:high][start:stop]
@@ -217,16 +271,21 @@ def _denoise(
             )
         planes, variance = planes[low:high], variance[low:high]
         start, stop = start - low, stop - low
-    luma = remaining[start:stop, :1]
+    rest = gather(remaining[start:stop]) if preset.passes else left
+    luma = rest[:, :1]
     if preset.passes:
         # Neighbouring frames share their data where they rest: their errors are not independent. Between none and
         # all of the gain is what was measured.
-        shared = np.sqrt(own[:, :1] / np.maximum(variance[start:stop, :1], np.float32(1e-9)))
-        luma = luma_share(remaining[start:stop], left, own) * shared
-    colour = left[:, 1:] if chroma is None else chroma[1]
-    error, colour_error = error_variance(luma, along, colour, noise)
-    apart = None if chroma is None else chroma[0]
-    return layout.image(result[start:stop], error, colour_error, apart, lost_to_codec(noise))
+        shared = np.sqrt(own[:, :1] / np.maximum(gather(variance[start:stop, :1]), np.float32(1e-9)))
+        luma = luma_share(rest, left, own) * shared
+    error, colour_error = error_variance(luma, along, left[:, 1:] if chroma is None else chroma[1], noise)
+    return _Done(
+        mean=result[start:stop],
+        luma_error=error,
+        chroma_error=colour_error,
+        chroma=None if chroma is None else chroma[0],
+        lost=lost_to_codec(noise),
+    )
 
 
 def _motion(lumas: FloatArray, scale: float) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -261,7 +320,8 @@ def _temporal(layout: Layout, preset: _Preset, low: int, high: int, noise: Noise
         backward=backward,
         growth=layout.growth,
         coded=noise.codec,
-        chroma=chroma,
+        chroma=None if chroma is None else np.stack([edged(planes) for planes in chroma]),
+        smooth=None if chroma is None else np.stack([edged(smoothed(planes)) for planes in chroma]),
         chroma_level=None if chroma_variance is None else plane_mean(chroma_variance),
         chroma_allowance=_CHANCE * 2 * share_in_mean(layout.chroma_shape, CHROMA_BOX)
         if noise.chroma

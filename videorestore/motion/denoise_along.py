@@ -14,16 +14,17 @@ import numpy as np
 from videorestore.clip import FloatArray
 from videorestore.motion._kernels_denoise import (
     EDGE,
-    accumulate_given,
     add_tie,
     advance,
     carry,
+    carry_samples,
     fit,
     fit_at_rest,
-    plane_difference,
+    fit_samples,
     settle,
     weigh,
 )
+from videorestore.spatial.subsampled import doubled
 
 Flows = list[Sequence[FloatArray]]
 """From every frame to the next, or back, one less than there are frames: planes ``(h / 2, w / 2)`` of what is across and down, in
@@ -52,8 +53,9 @@ CHROMA_ALLOWANCE = 2 / 8
 class Pictures:
     """Noisy frames and cleaner pilots of them, planes ``(n, c, h, w)`` with an edge (see `edged`) around.
 
-    ``level`` and ``doubt`` (n, h / 2, w / 2) are the variances of the noise, and of the pilots. ``chroma`` (n, 2, h / 2, w / 2) follows the motion of the others, its noise has the variances ``chroma_level`` (n, h / 2, w / 2), of which means over a box
-    differ by ``chroma_allowance``. ``growth`` (n,) is the variance of every frame over the usual one.
+    ``level`` and ``doubt`` (n, h / 2, w / 2) are the variances of the noise, and of the pilots. ``chroma`` (n, 2, h / 2, w / 2) and
+    means of it over boxes, ``smooth``, have an edge, too. It follows the motion of the others, its noise has the variances
+    ``chroma_level`` (n, h / 2, w / 2), of which means over a box differ by ``chroma_allowance``. ``growth`` (n,) is the variance of every frame over the usual one.
     """
 
     noisy: FloatArray
@@ -65,6 +67,7 @@ class Pictures:
     growth: FloatArray
     coded: bool
     chroma: FloatArray | None = None
+    smooth: FloatArray | None = None
     chroma_level: FloatArray | None = None
     chroma_allowance: float = CHROMA_ALLOWANCE
 
@@ -95,39 +98,37 @@ class _ChromaSum:
     """Sums over the neighbours for the chroma of one frame, planes ``(2, h, w)`` at half the resolution."""
 
     def __init__(self, pictures: Pictures, t: int) -> None:
-        assert pictures.chroma is not None and pictures.chroma_level is not None
-        self._all, self._level = pictures.chroma, pictures.chroma_level[t]
-        self._allowance = np.float32(pictures.chroma_allowance)
-        self._total = self._all[t].copy()
-        self._smooth = self._blurred(self._total)
+        assert (
+            pictures.chroma is not None and pictures.smooth is not None and pictures.chroma_level is not None
+        )
+        self._all, self._smooth = pictures.chroma, pictures.smooth
+        self._own, self._level = pictures.smooth[t], pictures.chroma_level[t]
+        self._allowance = pictures.chroma_allowance
+        self._total = np.ascontiguousarray(self._all[t, :, EDGE:-EDGE, EDGE:-EDGE])
         h, w = self._level.shape
-        self._misfit = np.empty((h, w), np.float32)
-        self._mass, self._squares = np.ones((h, w), np.float32), np.ones((h, w), np.float32)
-        self._y, self._x = np.mgrid[:h, :w].astype(np.float32)
-
-    @staticmethod
-    def _blurred(planes: FloatArray) -> FloatArray:
-        out = np.empty_like(planes)
-        for plane, smooth in zip(planes, out):
-            cv2.blur(plane, CHROMA_BOX, dst=smooth, borderType=cv2.BORDER_REFLECT)
-        return out
+        self._misfit, self._sums = np.empty((h, w), np.float32), np.ones((2, h, w), np.float32)
 
     def add(self, s: int, way: FloatArray, weight: FloatArray) -> None:
         """A neighbour, read along the ``way`` (2, h, w) in pixels of the full resolution."""
-        x, y = self._x + np.float32(0.5) * way[0], self._y + np.float32(0.5) * way[1]
-        warped = np.stack([remap(plane, x, y, cv2.INTER_CUBIC) for plane in self._all[s]])
-        plane_difference(self._blurred(warped), self._smooth, self._misfit)
+        fit_samples(self._smooth[s], self._own, way, self._misfit)
         misfit = cv2.blur(self._misfit, CHROMA_BOX, borderType=cv2.BORDER_REFLECT)
-        misfit -= self._allowance * self._level
-        accumulate_given(
-            warped, weight, misfit, self._level, _LUMA_SEVERITY, self._total, self._mass, self._squares
+        carry_samples(
+            self._all[s],
+            way,
+            weight,
+            misfit,
+            self._level,
+            self._allowance,
+            _LUMA_SEVERITY,
+            self._total,
+            self._sums,
         )
 
     def mean(self) -> FloatArray:
-        return np.asarray(self._total / self._mass)
+        return np.asarray(self._total / self._sums[0])
 
     def left(self, common: FloatArray | None) -> FloatArray:
-        left = np.asarray(self._squares / np.square(self._mass), dtype=np.float32)
+        left = np.asarray(self._sums[1] / np.square(self._sums[0]), dtype=np.float32)
         if common is None:
             return left
         return np.asarray(left + common * (np.float32(1) - left), dtype=np.float32)
@@ -202,18 +203,14 @@ def edged(planes: FloatArray) -> FloatArray:
     return np.stack([cv2.copyMakeBorder(plane, *sides, cv2.BORDER_REPLICATE) for plane in planes])
 
 
+def smoothed(planes: FloatArray) -> FloatArray:
+    """Means of planes ``(c, h, w)`` over boxes of `CHROMA_BOX`."""
+    return np.stack([cv2.blur(plane, CHROMA_BOX, borderType=cv2.BORDER_REFLECT) for plane in planes])
+
+
 def _averaged(maps: FloatArray) -> FloatArray:
     once = cv2.blur(maps, _BOX, borderType=cv2.BORDER_REFLECT)
     return np.asarray(cv2.blur(once, _BOX, dst=once, borderType=cv2.BORDER_REFLECT))
-
-
-def doubled(maps: FloatArray) -> FloatArray:
-    """Maps of blocks ``(..., h, w)`` as maps of pixels ``(..., 2 h, 2 w)``."""
-    *lead, h, w = maps.shape
-    out = np.empty((*lead, 2 * h, 2 * w), np.float32)
-    for own, wide in zip(maps.reshape(-1, h, w), out.reshape(-1, 2 * h, 2 * w)):
-        cv2.resize(own, (2 * w, 2 * h), dst=wide, interpolation=cv2.INTER_NEAREST)
-    return out
 
 
 def remap(plane: FloatArray, x: FloatArray, y: FloatArray, method: int) -> FloatArray:

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from videorestore.clip import FloatArray
-from videorestore.spatial._kernels_planes import colour_pixels
 from videorestore.spatial.dct import WHITE
 from videorestore.spatial.noise import CODED_CHROMA, Noise
 from videorestore.spatial.planes import (
     LUMA_CHROMA,
     OPPONENT,
     Basis,
+    from_planes,
     interleaved,
     to_planes,
+    variance_from_planes,
     variance_to_planes,
 )
-from videorestore.spatial.subsampled import find_grid, gather, scatter
+from videorestore.spatial.subsampled import doubled, find_grid, gather, scatter, widened
 
 _AROUND = (7, 7)
 """Pixels over which brightness is averaged before it tells the noise."""
@@ -96,7 +97,34 @@ class Layout:
             chroma_variance=chroma_variance,
             growth=growth,
             shape=_shape(noise.shape or WHITE),
-            chroma_shape=_shape(noise.chroma) if noise.chroma else np.asarray(CODED_CHROMA, np.float32),
+            chroma_shape=_chroma_shape(noise),
+        )
+
+    @classmethod
+    def of_samples(cls, luma: FloatArray, chroma: FloatArray, noise: Noise) -> Layout:
+        """Of luma ``(n, h, w)`` and chroma (n, 2, h / 2, w / 2) in `LUMA_CHROMA`, with noise of one variance in all channels."""
+        n, h, w = luma.shape
+        variance, chroma_variance = np.empty((n, 1, h, w), np.float32), np.empty_like(chroma)
+        share = noise.chroma_share if noise.chroma else 0.25
+        brightness = np.float32(1 / LUMA_CHROMA[0].sum())
+        for t, own in enumerate(luma):
+            current = noise.at(t)
+            if current.varies:
+                variance[t] = _variances((own * brightness)[..., None], current, LUMA_CHROMA)
+                chroma_variance[t] = gather(variance[t]) * np.float32(share)
+            else:
+                variance[t], chroma_variance[t] = current.offset, current.offset * share
+        return cls(
+            planes=luma[:, None],
+            variance=variance,
+            basis=LUMA_CHROMA,
+            rows=slice(0, h),
+            columns=slice(0, w),
+            chroma=chroma,
+            chroma_variance=chroma_variance,
+            growth=np.array([(noise.at(t).sd / noise.sd) ** 2 for t in range(n)], np.float32),
+            shape=_shape(noise.shape or WHITE),
+            chroma_shape=_chroma_shape(noise),
         )
 
     @property
@@ -110,29 +138,38 @@ class Layout:
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and sd of the pixels.
 
-        They come from the planes, the variances ``luma`` and ``colour`` of theirs (none for grey), the mean of the
-        chroma where it is apart, and a variance that every channel has beside.
+        They come from the planes, the variances ``luma`` and ``colour`` of their blocks of 2 x 2 (none for grey), the mean of
+        the chroma where it is apart, and a variance that every channel has beside.
         """
-        h, w = self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+        at = (slice(None), slice(None), self.rows, self.columns)
         if chroma is None and mean.shape[1] == 1:
-            spread = np.sqrt(luma + np.float32(lost))
-            return tuple(interleaved(p[:, :, self.rows, self.columns]) for p in (mean, spread))  # type: ignore[return-value]
-        pixels, sd = (np.empty((len(mean), h, w, 3), np.float32) for _ in range(2))
-        inverse = np.linalg.inv(self.basis)
-        turns = inverse.astype(np.float32), np.square(inverse).astype(np.float32)
+            spread = doubled(np.sqrt(luma + np.float32(lost)))
+            return interleaved(mean[at]), interleaved(spread[at])
+        sd = channel_sd(luma, colour, self.basis, lost)
+        h, w = self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+        pixels, spread = (np.empty((len(mean), h, w, 3), np.float32) for _ in range(2))
         for t, own in enumerate(mean):
             if chroma is not None:
                 own = np.concatenate([own, scatter(chroma[t])])
-            step = 1 if chroma is None else 2
-            at = self.rows.start, self.columns.start
-            colour_pixels(own, luma[t, 0], colour[t], step, *turns, lost, *at, pixels[t], sd[t])
-        return pixels, sd
+            pixels[t] = from_planes(own, basis=self.basis)[at[2:]]
+            spread[t] = widened(sd[t])[at[2:]]
+        return pixels, spread
 
 
 def _shape(variances: ArrayLike) -> FloatArray:
     """Variances ``(64,)`` over their mean."""
     values = np.asarray(variances, np.float32)
     return np.asarray(values / values.mean())
+
+
+def _chroma_shape(noise: Noise) -> FloatArray:
+    return _shape(noise.chroma) if noise.chroma else np.asarray(CODED_CHROMA, np.float32)
+
+
+def channel_sd(luma: FloatArray, chroma: FloatArray, basis: Basis, extra: float) -> FloatArray:
+    """Sd of three channels ``(n, h, w, 3)`` from the variances of planes ``(n, 1, h, w)`` and ``(n, 2, h, w)``, and one of every channel."""
+    variance = variance_from_planes(np.concatenate([luma, chroma], axis=1), basis=basis)
+    return np.asarray(np.sqrt(variance + np.float32(extra)))
 
 
 def _variances(picture: FloatArray, noise: Noise, basis: Basis) -> FloatArray:

@@ -25,8 +25,9 @@ AHEAD = 40
 HELD, FOLDED = 48, 4
 """For each pixel of each frame of a piece in memory: pixels, result, sd, native samples; and of native samples alone."""
 
-RESULT = 24
-"""Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd."""
+RESULT, SAMPLED = 24, 5
+"""Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd; and these as samples,
+which are never on disk, after a codec."""
 
 DENOISING = {"fast": 215, "default": 235, "best": 260}
 DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
@@ -179,7 +180,7 @@ def motion_layout(
         work = denoising[quality] * part if quality else 0
         held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
         if not mending and not (quality and making):
-            held = FOLDED if on_disk or not quality else FOLDED + RESULT
+            held = FOLDED if not quality else FOLDED + (coded and SAMPLED) if on_disk else FOLDED + RESULT
         if mending:
             work = max(work, MENDING_PART * part, 12 * looked_at) if on_disk else work + SCENE * tile
         return fixed, work + (held + ENCODER_FRAME) * pixels

@@ -1,4 +1,4 @@
-"""Compiled kernels between planes and pixels: chroma to twice its resolution, planes to channels with their sd."""
+"""Compiled kernels between planes and pixels: chroma to twice its resolution, luma to bytes."""
 
 from __future__ import annotations
 
@@ -30,55 +30,6 @@ def refine(plane: Floats, out: Floats) -> None:
                 slope = eighth * (right[x] - left[x])
                 target[2 * x] = inner[x] - slope
                 target[2 * x + 1] = inner[x] + slope
-
-
-@kernel
-def colour_pixels(
-    planes: Floats,
-    luma: Floats,
-    chroma: Floats,
-    step: int,
-    inverse: Floats,
-    squares: Floats,
-    extra: float,
-    top: int,
-    left: int,
-    mean: Floats,
-    sd: Floats,
-) -> None:
-    """Channels ``mean`` (h, w, 3) from three ``planes`` from ``(top, left)`` on, and their ``sd``.
-
-    The variances are ``luma`` (rows, columns) and ``chroma`` (2, rows / step, columns / step); ``extra`` is added to that of
-    every channel. ``inverse`` (3, 3) leads from planes to channels, ``squares`` from their variances.
-    """
-    h, w = mean.shape[:2]
-    wide = np.empty((2, left + w + step), np.float32)
-    row = np.empty((6, w), np.float32)
-    for y in range(h):
-        at = top + y
-        a, b, c = (
-            planes[0, at, left : left + w],
-            planes[1, at, left : left + w],
-            planes[2, at, left : left + w],
-        )
-        for k in range(2):
-            source = chroma[k, at // step]
-            for i in range(source.shape[0]):
-                for j in range(step):
-                    if i * step + j < wide.shape[1]:
-                        wide[k, i * step + j] = source[i]
-        p, q, r = luma[at, left : left + w], wide[0, left : left + w], wide[1, left : left + w]
-        for k in range(3):
-            value, error = row[k], row[3 + k]
-            for x in range(w):
-                value[x] = inverse[k, 0] * a[x] + inverse[k, 1] * b[x] + inverse[k, 2] * c[x]
-            for x in range(w):
-                total = squares[k, 0] * p[x] + squares[k, 1] * q[x] + squares[k, 2] * r[x]
-                error[x] = np.sqrt(total + np.float32(extra))
-        for x in range(w):
-            for k in range(3):
-                mean[y, x, k] = row[k, x]
-                sd[y, x, k] = row[3 + k, x]
 
 
 @kernel

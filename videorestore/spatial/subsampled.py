@@ -31,6 +31,34 @@ def scatter(planes: FloatArray) -> FloatArray:
     return out
 
 
+def doubled(maps: FloatArray) -> FloatArray:
+    """Maps of blocks ``(..., h, w)`` as maps of pixels ``(..., 2 h, 2 w)``."""
+    *lead, h, w = maps.shape
+    out = np.empty((*lead, 2 * h, 2 * w), np.float32)
+    for own, wide in zip(maps.reshape(-1, h, w), out.reshape(-1, 2 * h, 2 * w)):
+        cv2.resize(own, (2 * w, 2 * h), dst=wide, interpolation=cv2.INTER_NEAREST)
+    return out
+
+
+def widened(picture: FloatArray) -> FloatArray:
+    """A picture ``(h, w, c)`` of blocks of 2 x 2 pixels as one of pixels."""
+    h, w = picture.shape[:2]
+    return np.asarray(cv2.resize(picture, (2 * w, 2 * h), interpolation=cv2.INTER_NEAREST))
+
+
+def recombined(luma: FloatArray, chroma: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Luma ``(h, w)`` and chroma ``(2, h / 2, w / 2)`` from such, by ``weights`` (3, 4) of the three and of one."""
+    across = weights[1:, :1, None] * gather(luma) + weights[1:, 3:, None]
+    across += np.tensordot(weights[1:, 1:3], chroma, 1)
+    out = luma * weights[0, 0] + weights[0, 3]
+    if np.abs(weights[0, 1:3]).max() > _NOTHING:
+        out += scatter(np.tensordot(weights[0, 1:3], chroma, 1))
+    return out, across
+
+
+_NOTHING = 1e-6
+"""Weights of chroma in luma that are rounding errors: both are of the same matrix."""
+
 _SHARE, _ROUNDING = 0.1, 0.3
 """Samples of half the resolution may leave so much unexplained: of the noise's variance, and by rounding to 8 bit."""
 
