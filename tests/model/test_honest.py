@@ -215,3 +215,15 @@ def test_expected_residual_is_that_of_draws():
         at = np.array([rng.choice(160, p=row) for row in state.q])
         drawn.append(np.square(frame.points - (phi @ weights)[at] @ frame.axes.T).mean(axis=0))
     np.testing.assert_allclose(residual(state, frame), np.mean(drawn, axis=0), rtol=0.02)
+
+
+def test_outliers_far_away_do_not_make_the_curve_a_point():
+    """All points alike the first curve took them for noise, and every start ended in the middle."""
+    rng = np.random.default_rng(0)
+    theta = np.linspace(0.5 * np.pi, 4 * np.pi, 100)
+    clean = (theta / (4 * np.pi))[:, None] * np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    frames = clean + 0.025 * rng.normal(size=clean.shape)
+    bad = rng.choice(100, 10, replace=False)
+    frames[bad] += 3 * frames.std(axis=0) * rng.choice([-1, 1], (10, 2))
+    curve = ElectroGP(noise="student").fit(frames).curve(400)[1]
+    assert np.linalg.norm(clean[:, None] - curve, axis=2).min(axis=1).mean() < 0.03

@@ -16,7 +16,7 @@ from videorestore.model.integrated.marginal import Marginal, finish
 from videorestore.model.integrated.state import State, modes, residual
 from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step, reweighted
 from videorestore.model.options import Options
-from videorestore.model.starts import differs, distances, ranks, relinked, starting_orders
+from videorestore.model.starts import differs, distances, ranks, relinked, standing_alone, starting_orders
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -38,6 +38,8 @@ R_PRICE = 2.5
 wrongly the curve has to bend with the chance of the points."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's noise."""
+LEAST_WEIGHT = 1e-3
+"""Of a point that stands alone, to begin with, under Student's noise."""
 OWN_DIMENSIONS = 20
 """Dimensions up to which each may have its own noise by evidence; beyond, each is divided by its own where they differ."""
 WHITENINGS = 12
@@ -289,6 +291,10 @@ def _search(
 ) -> tuple[State, bool]:
     """Short runs from several orders, longer ones from the best two; and whether another curve is as good."""
     orders = {"given": given}
+    if freedom is not None:
+        # With all points alike the first curve would take outliers for noise, and end as a point in the middle of it.
+        alone = standing_alone(distances(data.y, data.seen))
+        data = replace(data, weight=np.where(alone, LEAST_WEIGHT, 1.0))
     others = others and data.y.shape[0] <= MOST_FOR_STARTS
     if others:
         found = starting_orders(data.y, data.seen, closed=basis.periodic, robust=freedom is not None)
