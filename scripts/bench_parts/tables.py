@@ -142,7 +142,11 @@ def write(section: str, results: Mapping[str, Any], documents: Sequence[Path], s
         if not result or not isinstance(result, (Mapping, list, str)):
             return found[0]
         written.append(found["name"])
-        shown = f"```\n{result}\n```" if isinstance(result, str) else table(rows_of(result))
+        if isinstance(result, str):
+            # A part that prints a table has it stand as one.
+            shown = result if result.startswith("|") else f"```\n{result}\n```"
+        else:
+            shown = table(rows_of(result))
         text = f"{shown}\n\n{said}\n"
         return f"{found[1]}{text}<!-- end {digest(text)} -->"
 

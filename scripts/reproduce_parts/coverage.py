@@ -182,6 +182,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--dimensions", default="2,8,50,400,100000")
     parser.add_argument("--frames", type=int, default=100)
+    parser.add_argument("--out", help="not used: there are no figures")
     parsed = parser.parse_args(arguments)
     dimensions = [int(d) for d in parsed.dimensions.split(",")]
     seeds = 2 if parsed.quick else parsed.seeds

@@ -16,9 +16,19 @@ from scipy.special import ndtri
 Array = NDArray[np.float64]
 
 CASES = ("gaussian", "parabola", "spiral", "sine", "arc", "eight", "helix", "circle", "uneven", "hairpin")
+TITLES = {
+    "gaussian": "Gaussian",
+    "parabola": "rotated parabola",
+    "spiral": "spiral",
+    "sine": "rotated sine",
+    "arc": "arc",
+    "eight": "closed eight",
+    "helix": "helix in 10 dimensions",
+    "circle": "circle",
+    "uneven": "arc, uneven density",
+    "hairpin": "hairpin",
+}
 CLOSED = ("eight", "circle")
-FEW = 5
-"""Seeds on which variants are measured that are shown for contrast only."""
 NOISE = {
     "gaussian": 0.25,
     "parabola": 0.10,

@@ -11,21 +11,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reproduce_parts.simulated_curves import CLOSED, Array, evenly, sample, truth
+from reproduce_parts.simulated_curves import CLOSED, TITLES, Array, evenly, sample, truth
 
 BLACK, GREY, RED, BLUE = "#111111", "#9a9a9a", "#c0392b", "#2c6fbb"
-TITLES = {
-    "gaussian": "Gaussian",
-    "parabola": "rotated parabola",
-    "spiral": "spiral",
-    "sine": "rotated sine",
-    "arc": "arc",
-    "eight": "closed eight",
-    "helix": "helix in 10 dimensions",
-    "circle": "circle",
-    "uneven": "arc, uneven density",
-    "hairpin": "hairpin",
-}
 
 
 def draw_all(out: Path, peers: list[dict[str, Any]], seed: int = 0) -> list[Path]:

@@ -5,8 +5,7 @@ Bayesian GP-LVM where this Python has GPy.
 
 Isomap start (6 neighbours, joined by the minimum spanning tree), one latent dimension, at most 1000 steps of
 L-BFGS. ``bayesian gp-lvm`` starts from GPy's own kernel; ``bayesian gp-lvm, short start`` from a short length
-and sharp positions, which it needs on the spiral. That one and ``gp-lvm`` are measured for contrast, on the first
-``FEW`` seeds. Principal curves have no noise model: their band is as wide as 95 % of the points to be fitted ask for.
+and sharp positions, which it needs on the spiral. Principal curves have no noise model: their band is as wide as 95 % of the points to be fitted ask for.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from simulated_curves import CASES, CLOSED, FEW, Array, distance, sample, scores
+from simulated_curves import CASES, CLOSED, Array, distance, sample, scores
 
 METHODS = ("bayesian gp-lvm", "bayesian gp-lvm, short start", "gp-lvm")
 
@@ -123,7 +122,7 @@ def main(arguments: list[str]) -> None:
     for case in CASES if importlib.util.find_spec("GPy") else ():
         for seed in range(first, first + seeds):
             data = sample(case, seed)
-            for method in METHODS if seed < first + FEW else METHODS[:1]:
+            for method in METHODS:
                 start = time.process_time()
                 row: dict[str, Any] = {"method": method, "case": case, "seed": seed}
                 try:

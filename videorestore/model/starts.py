@@ -209,6 +209,12 @@ def distances(y: Array, seen: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
+def standing_alone(distance: Array) -> NDArray[np.bool_]:
+    """Points (n,) far from their neighbours, from distances (n, n)."""
+    reach = np.sort(distance, axis=1)[:, min(ALONE[0], len(distance) - 1)]
+    return np.asarray(reach > ALONE[1] * np.median(reach))
+
+
 def starting_orders(y: Array, seen: Array, *, closed: bool = False, robust: bool = False) -> dict[str, Array]:
     """Named positions (n,) in (0, 1) to start from, of centred points (n, d), zeros where missing.
 
@@ -216,9 +222,7 @@ def starting_orders(y: Array, seen: Array, *, closed: bool = False, robust: bool
     """
     distance = distances(y, seen)
     if robust:
-        reach = np.sort(distance, axis=1)[:, min(ALONE[0], len(y) - 1)]
-        alone = reach > ALONE[1] * np.median(reach)
-        kept = np.flatnonzero(~alone)
+        kept = np.flatnonzero(~standing_alone(distance))
         beside = kept[distance[:, kept].argmin(axis=1)]
         found = starting_orders(y[kept], seen[kept], closed=closed)
         at = np.searchsorted(kept, beside)

@@ -18,8 +18,8 @@ MOST_AXES = 16
 """Axes kept at most; data that need more have positions so sharp that their mode serves."""
 NOISIER = 2.0
 """Times the noise variance at the mode that noise may have: positions at their mode soak some of it up."""
-UNEQUAL = 0.3
-"""Variance of the log noise variance between many dimensions from which each is divided by its own."""
+SETTLED = 0.2
+"""Of the error of a log noise variance, by which it moves (root mean square) where it has settled."""
 EDGE = 1.05
 """Times the largest variance that noise alone would give an axis (Marchenko and Pastur), above which one is kept."""
 
@@ -86,11 +86,22 @@ class Frame:
 
 
 def evened(frame: Frame, noise_var: Array) -> Frame | None:
-    """Each dimension divided once more by the sd of its own noise, where they differ; None where they do not."""
-    logs = np.log(np.maximum(noise_var, 1e-6 * noise_var.mean() + 1e-300))
-    if logs.var() - 2.0 / len(frame.points) <= UNEQUAL:
+    """Each dimension divided by the sd of its own noise, ``noise_var`` (d,) in the frame; None where it is already.
+
+    Between dimensions the log noise variance is taken for normal, so that an estimate counts by as much of the
+    differences as is not its own error.
+    """
+    logs = np.log(np.maximum(noise_var, 1e-6 * noise_var.mean() + 1e-300)) + 2.0 * np.log(frame.scale)
+    chance = 2.0 / len(frame.points)
+    apart = max(float(logs.var()) - chance, 0.0)
+    sd = np.exp(0.5 * apart / (apart + chance) * (logs - logs.mean())) / frame.scale
+    if np.square(2.0 * np.log(sd)).mean() < SETTLED**2 * chance:
         return None
-    sd = np.exp(0.5 * (logs - logs.mean()))
+    return weighed(frame, sd)
+
+
+def weighed(frame: Frame, sd: Array) -> Frame:
+    """The same with each dimension divided once more by its ``sd`` (d,), in the dimensions as they are."""
     return replace(frame, points=frame.points / sd, scale=frame.scale * sd, principal=None)
 
 

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from videorestore.errors import InputError
 from videorestore.model.covariance import kernel_named
-from videorestore.model.integrated.axes import Frame, centred, evened, turned
+from videorestore.model.integrated.axes import Frame, centred, evened, turned, weighed
 from videorestore.model.integrated.basis import Basis, make_basis, to_s
 from videorestore.model.integrated.marginal import Marginal, finish
-from videorestore.model.integrated.state import State, modes
+from videorestore.model.integrated.state import State, modes, residual
 from videorestore.model.integrated.steps import Data, curve_step, log_evidence, position_step, reweighted
 from videorestore.model.options import Options
-from videorestore.model.starts import differs, distances, ranks, relinked, starting_orders
+from videorestore.model.starts import differs, distances, ranks, relinked, standing_alone, starting_orders
 from videorestore.model.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -38,10 +38,12 @@ R_PRICE = 2.5
 wrongly the curve has to bend with the chance of the points."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's noise."""
+LEAST_WEIGHT = 1e-3
+"""Of a point that stands alone, to begin with, under Student's noise."""
 OWN_DIMENSIONS = 20
 """Dimensions up to which each may have its own noise by evidence; beyond, each is divided by its own where they differ."""
-WHITENINGS = 2
-"""Times that the noise of many dimensions is looked at: positions are better the second time."""
+WHITENINGS = 12
+"""Times at most that the noise of many dimensions is looked at: positions are better each time, and tell more of the noise."""
 SHARP = 9.0
 """Cells for each point from which positions of many dimensions are sharp: their sd is then 0.28 of the spacing."""
 ALIKE = 3.0
@@ -108,6 +110,8 @@ def _refine(y: Array, given: Array, options: Options, level: float) -> Marginal 
     best = _run(_regrid(best, make_basis(**layout)), 40)
     if free:
         best, frame = _noise_of_dimensions(best, frame, options)
+        if not best.data.tied and options.anywhere:
+            best, ambiguous = _searched_anew(best, frame, ambiguous, options, layout)
     if (isinstance(r, str) or r > 0) and not periodic:
         other = _challenge(_crowded(best, layout), best)
         if other.evidence > best.evidence + R_PRICE:
@@ -127,7 +131,7 @@ def _frame_of(y: Array, given: Array, level: float, many: bool) -> Frame | None:
         # From each point to the middle of the two beside it, in the order given, there are 3/2 of the noise variance.
         z = frame.points[np.argsort(given, kind="stable")]
         frame = evened(frame, np.square(z[1:-1] - 0.5 * (z[:-2] + z[2:])).mean(axis=0)) or frame
-    return turned(frame, np.inf if np.ptp(frame.scale) > 0 else level) if whole and d > 1 else frame
+    return turned(frame, level) if whole and d > 1 else frame
 
 
 def _first_theta(data: Data, log_alpha: float, share: float) -> Array:
@@ -226,11 +230,29 @@ def _noise_of_dimensions(best: State, frame: Frame, options: Options) -> tuple[S
     return (_run(other, 20), own) if other.evidence > best.evidence + price else (best, frame)
 
 
+def _searched_anew(
+    best: State, frame: Frame, ambiguous: bool, options: Options, layout: dict[str, Any]
+) -> tuple[State, bool]:
+    """The search once more with each dimension divided by its own noise, if the evidence gains by it.
+
+    Where arms of the curve are near in the precise dimensions only through the noise of the others, orders found by all
+    dimensions alike jump from one to the next.
+    """
+    noise = best.curve.noise_var
+    even = weighed(frame, np.sqrt(noise / np.exp(np.log(noise).mean())))
+    even = (turned(even, np.inf) or even) if frame.seen.all() else even
+    coarse = make_basis(**{**layout, "size": COARSE})
+    given = modes(best.q, best.basis.s, coarse.periodic)
+    found, doubt = _search(even.data(tied=True, options=options), coarse, given, True, None)
+    q = _regrid(found, best.basis).q
+    other = _run(_begin(best.data, best.basis, q, found.start, best.curve.theta), 40)
+    return (other, doubt) if other.evidence > best.evidence else (best, ambiguous)
+
+
 def _whitened(frame: Frame, best: State, options: Options) -> tuple[Frame | None, State]:
     """Where many dimensions differ in their noise still, each divided by its own, and the search gone on from there."""
     for _ in range(WHITENINGS):
-        path = best.basis.phi[:, best.curve.keep] @ best.curve.mean
-        other = evened(frame, np.square(frame.points - (best.q @ path) @ frame.axes.T).mean(axis=0))
+        other = evened(frame, residual(best, frame))
         if other is None:
             break
         made = turned(other, np.inf)
@@ -238,7 +260,7 @@ def _whitened(frame: Frame, best: State, options: Options) -> tuple[Frame | None
             return None, best
         frame = made
         data = frame.data(tied=True, options=options)
-        best = _run(_begin(data, best.basis, best.q, best.start), 25)
+        best = _run(_begin(data, best.basis, best.q, best.start), 10)
     return frame, best
 
 
@@ -269,6 +291,10 @@ def _search(
 ) -> tuple[State, bool]:
     """Short runs from several orders, longer ones from the best two; and whether another curve is as good."""
     orders = {"given": given}
+    if freedom is not None:
+        # With all points alike the first curve would take outliers for noise, and end as a point in the middle of it.
+        alone = standing_alone(distances(data.y, data.seen))
+        data = replace(data, weight=np.where(alone, LEAST_WEIGHT, 1.0))
     others = others and data.y.shape[0] <= MOST_FOR_STARTS
     if others:
         found = starting_orders(data.y, data.seen, closed=basis.periodic, robust=freedom is not None)

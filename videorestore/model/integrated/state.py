@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from videorestore.model.integrated.axes import Frame
 from videorestore.model.integrated.basis import Basis
 from videorestore.model.integrated.steps import Curve, Data
 
@@ -57,6 +58,20 @@ class State:
         """The curve is no longer than the noise is wide: a point."""
         held = self.path[self.q.sum(axis=0) > 1e-3]
         return bool(np.linalg.norm(np.ptp(held, axis=0)) < POINT * np.sqrt(held.shape[1]))
+
+
+def residual(state: State, frame: Frame) -> Array:
+    """Expected squared distance (d,) between points and curve in each dimension, a point: what its noise variance is."""
+    phi = state.basis.phi[:, state.curve.keep]
+    path, own = (
+        phi @ state.curve.mean,
+        np.square(np.tensordot(phi, state.curve.root, axes=(1, 0))).sum(axis=1),
+    )
+    first, share = state.q @ path, state.q.mean(axis=0)
+    # What is not known of a point's position, and of the curve there.
+    spread = path.T @ (share[:, None] * path) - first.T @ first / len(first) + np.diag(share @ own)
+    off = np.square(frame.points - first @ frame.axes.T).mean(axis=0)
+    return np.asarray(off + np.einsum("da,ab,db->d", frame.axes, spread, frame.axes, optimize=True))
 
 
 def modes(q: Array, s: Array, periodic: bool) -> Array:
