@@ -202,3 +202,13 @@ def test_table_is_that_of_clipped_samples() -> None:
     )
     assert noise.scaled(0.5).offset == 225
     assert abs(LUMA_GAIN - 0.669) < 1e-3
+
+
+def test_noise_that_lies_beyond_the_scale_was_not_clipped() -> None:
+    """A dark picture of one brightness: too few blocks tell by their variance."""
+    truth = np.full((6, 64, 64, 1), 26.0, np.float32)
+    truth[:, 20:40, 20:40] = 150.0
+    noisy = truth + np.random.default_rng(4).normal(0, 25.5, truth.shape).astype(np.float32)
+    assert not estimate_noise(noisy).clipped
+    assert estimate_noise(np.clip(noisy, 0, 255)).clipped
+    assert estimate_noise(np.clip(np.rint(noisy), 0, 255)).clipped

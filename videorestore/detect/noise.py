@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -32,7 +33,7 @@ from videorestore.detect.quiet import quietest_sd
 from videorestore.errors import InputError
 from videorestore.spatial.noise import CODED_CHROMA, LUMA, LUMA_GAIN, Noise, clipping_table, is_monochrome
 from videorestore.spatial.planes import LUMA_CHROMA, to_planes
-from videorestore.spatial.quantiles import slope_interval
+from videorestore.spatial.quantiles import normal_cdf, slope_interval
 from videorestore.spatial.subsampled import find_grid
 
 __all__ = ["Noise", "estimate_noise"]
@@ -40,6 +41,10 @@ __all__ = ["Noise", "estimate_noise"]
 CHROMA_BLOCKS = 100
 """Blocks of chroma at half the resolution that tell its spectrum: the quietest of fewer are chance, or damage. Fields of tapes
 have 200 and more."""
+
+
+_RARE = 1e-3
+"""Share of the samples below which what lies beyond 0..255 is from conversions of colour."""
 
 
 def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
@@ -81,7 +86,7 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
             return smooth_noise(clip, most)
         sd_chroma = _from_differences(blocks, high[0.5])
         if sd_chroma > max(0.8, 0.2 * high[0.3]):
-            noise = _white([blocks[str(q)] for q in range(3)], sd_chroma)
+            noise = _white(clip, [blocks[str(q)] for q in range(3)], sd_chroma)
         else:
             noise = coded_noise(clip, high, c, blocks["luma"], most)
         # A tape whose luma is as rough as white noise has smooth and stronger noise in its chroma all the same.
@@ -93,7 +98,7 @@ def estimate_noise(frames: ArrayLike, *, most: int = 6) -> Noise:
     tilted = quantile_variance(flat.highest, N_HIGHEST) < 0.5 * quantile_variance(flat.middle, N_MIDDLE)
     if tilted and high[0.3] > 0.3:
         return coded_noise(clip, high, c, blocks["luma"], most)
-    white = _white([blocks["0"]], None)
+    white = _white(clip, [blocks["0"]], None)
     if high[0.3] <= 0.3 and _tilted(flattest(compare(clip, 3, most).get("luma", blocks["luma"]))):
         # Hardly anything is left between neighbours, and farther apart only what a codec leaves.
         coded = coded_noise(clip, high, c, blocks["luma"], most)
@@ -137,7 +142,7 @@ def _unclipped_variance(level: float, variance: float) -> float:
     return float(sd * sd)
 
 
-def _white(channels: list[Blocks], sd_chroma: float | None) -> Noise:
+def _white(clip: FloatArray, channels: list[Blocks], sd_chroma: float | None) -> Noise:
     """Every channel by itself; a line of the variance against the brightness where it is there.
 
     Where the differences of the channels are quieter than the channels, texture or older noise is in the luma: its
@@ -180,7 +185,7 @@ def _white(channels: list[Blocks], sd_chroma: float | None) -> Noise:
     # Scatter of the bins: it holds sampling error and what texture left behind.
     scatter = 1.4826 * float(np.median(np.abs(v - offset - slope * x))) / np.sqrt(len(v)) * 1.25
     half = 1.96 * scatter / max(2 * sd, 1e-6) + 0.03 * sd + 0.2
-    clipped = _was_clipped(channels, offset, slope)
+    clipped = _was_clipped(channels, offset, slope) and not _goes_beyond(clip[len(clip) // 2], sd)
     return Noise(
         sd=sd,
         low=max(sd - half, 0.0),
@@ -226,6 +231,17 @@ def _was_clipped(channels: list[Blocks], offset: float, slope: float) -> bool:
     if len(ratio) < 5:
         return True
     return bool(0.4 < np.median(ratio) < 1.6)
+
+
+def _goes_beyond(frame: FloatArray, sd: float) -> bool:
+    """Whether samples lie beyond 0..255 at least half as often as noise takes them there that nothing clips."""
+    share = float(np.mean((frame < 0) | (frame > 255)))
+    if 2 * share <= _RARE:
+        return False
+    # The noise is in the mean of a small box, too, with a ninth of its variance.
+    signal = cv2.blur(frame, (3, 3)).reshape(frame.shape)[::4, ::4]
+    apart = np.minimum(signal, 255 - signal) / (sd * np.sqrt(8 / 9))
+    return bool(2 * share > normal_cdf(-apart).mean())
 
 
 def _from_one_frame(clip: FloatArray) -> Noise:
