@@ -38,6 +38,7 @@ from videorestore.motion import denoise as along_motion
 from videorestore.motion import denoise_error
 from videorestore.spatial.noise import LUMA_GAIN, Noise
 from videorestore.spatial.planes import to_planes
+from videorestore.spatial.subsampled import doubled
 
 Values = NDArray[np.float64]
 
@@ -160,7 +161,7 @@ def _errors(truth: Pixels, sigma: float, rng: np.random.Generator) -> tuple[Valu
     claims: list[Any] = []
 
     def noted(luma: Any, along: Any, chroma: Any, noise: Noise) -> Any:
-        claims.extend((luma[:, 0], along[:, 0], chroma[:, 0]))
+        claims.extend(doubled(part[:, 0]) for part in (luma, along, chroma))
         return claimed(luma, along, chroma, noise)
 
     with mock.patch.object(along_motion, "error_variance", noted):
