@@ -114,3 +114,10 @@ def test_what_is_made_on_demand_stays_within_its_part() -> None:
         pairs = list(zip(*(pulse.within(p / 2, (p + 1) / 2, made()) for p in (0, 1))))
     assert pairs == [(k, k) for k in range(4)]
     assert heard == [0, 0.5, 0.125, 0.625, 0.25, 0.75, 0.375, 0.875]
+
+
+def test_the_first_piece_of_each_process_counts_for_more():
+    """Its start passes before anything is told: the time left would be told too long until it is over."""
+    assert FIRST > 1
+    assert with_starts([1.0, 2.0, 4.0, 3.0], [2, 3, 0], 2) == [1.0, 2.0, 4.0 * FIRST, 3.0 * FIRST]
+    assert with_starts([1.0, 2.0], [1], 4) == [1.0, 2.0 * FIRST]

@@ -32,7 +32,7 @@ from videorestore.run.outcome import Outcome, doubts, opened_source, record_of_r
 from videorestore.run.piecework import PICTURES
 from videorestore.run.speed import cpu_seconds
 from videorestore.run.store import TRIES, WorkFolder
-from videorestore.run.tally import Tally
+from videorestore.run.tally import Tally, with_starts
 
 Plan = Callable[[Source, Any, int, Progress], Work]
 
@@ -361,6 +361,7 @@ def _make_these(todo: list[int], planned: Planned, source: Source | None) -> int
     else:
         stream = crew.as_done(piecework.make_piece, [(assignment, k) for k in longest], here)
     hands = 1 if options.cluster is not None else jobs
+    costs = with_starts(costs, longest, hands)
     tally = Tally(work.verb, counts, costs, longest, hands, folder, planned.job.progress)
     with crew, workers.threads(1 if crew.others else 0), tally:
         for _ in stream:

@@ -17,7 +17,7 @@ from videorestore.plan.scan import expected_frames
 from videorestore.request import Common
 from videorestore.run import memory, workers
 from videorestore.run.speed import slowness
-from videorestore.run.tally import span
+from videorestore.run.tally import FIRST, span
 
 WORTH_WORKERS = 2 << 20
 WORTH_PIXELS = 8_000_000
@@ -138,7 +138,7 @@ def estimate(
     ``planned``: CPU seconds that the plan took; a run makes the same plan. ``seen``: of its frames, the share that was planned.
     """
     costs = work.piece_seconds()
-    making = max(span(costs, jobs), sum(costs) / seen / jobs)
+    making = max(span(costs, jobs), sum(costs) / seen / jobs) + (FIRST - 1) * max(costs, default=0.0)
     looking = work.looking_seconds() * (1 / seen - 1) / jobs
     return {
         "disk_mb": round(disk_need(work, output, options, jobs, likely=True, seen=seen) / 1e6, 1),
