@@ -118,6 +118,8 @@ def test_what_is_made_on_demand_stays_within_its_part() -> None:
 
 def test_the_first_piece_of_each_process_counts_for_more():
     """Its start passes before anything is told: the time left would be told too long until it is over."""
+    from videorestore.run.tally import FIRST, with_starts
+
     assert FIRST > 1
     assert with_starts([1.0, 2.0, 4.0, 3.0], [2, 3, 0], 2) == [1.0, 2.0, 4.0 * FIRST, 3.0 * FIRST]
     assert with_starts([1.0, 2.0], [1], 4) == [1.0, 2.0 * FIRST]

@@ -1,6 +1,7 @@
 import pytest
 
 from videorestore.run import needs, speed
+from videorestore.run.tally import FIRST
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,8 @@ def test_the_time_that_is_foretold_is_that_of_this_machine(monkeypatch):
     for slow in (1.0, 2.5):
         monkeypatch.setattr(needs, "slowness", lambda slow=slow: slow)
         told.append(needs.estimate(Work(), "a.mkv", None, 2, planned=7.0)["time_s"])
-    # Two at once, then one alone; what the plan takes was measured here.
-    assert told == [87.0, 207.0]
+    # Two at once, of which the longest also starts, then one alone; what the plan takes was measured here.
+    starts = (FIRST - 1) * 40.0
+    assert told == [87.0 + starts, 207.0 + 2.5 * starts]
     half = needs.estimate(Work(), "a.mkv", None, 2, planned=7.0, seen=0.5)["time_s"]
-    assert half == 7 + 2.5 * (needs.STARTING + 8 / 2 + (120 - needs.STARTING) / 0.5 / 2)
+    assert half == 7 + 2.5 * (needs.STARTING + 8 / 2 + (120 - needs.STARTING) / 0.5 / 2 + starts)
