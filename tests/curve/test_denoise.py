@@ -35,7 +35,7 @@ def test_space_helps_the_curve(pan, noisy, restored):
 
 def test_sd_covers_the_error(pan, restored):
     mean, sd, _ = restored
-    assert 0.87 < (np.abs(mean - pan) < 1.96 * sd).mean() < 0.99
+    assert 0.86 < (np.abs(mean - pan) < 1.96 * sd).mean() < 0.99
 
 
 def test_shockwave_beats_half_the_trial_of_non_local_means(scenes):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-import cv2
 import numba
 import numpy as np
 import pytest
 
+from tests.reference import reading
 from videorestore.compiled import set_thread_count, thread_count
 from videorestore.errors import InputError
 from videorestore.motion._kernels_denoise import (
@@ -56,11 +57,11 @@ def planes(h: int, w: int, c: int = 2, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0, 255, (c, h, w)).astype(np.float32)
 
 
-def read(plane: np.ndarray, way: np.ndarray, method: int) -> np.ndarray:
-    """A plane read along the way of its blocks, by OpenCV."""
+def read(plane: np.ndarray, way: np.ndarray, method: Callable[..., np.ndarray]) -> np.ndarray:
+    """A plane read along the way of its blocks."""
     y, x = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float32)
     across, down = way.repeat(2, axis=1).repeat(2, axis=2)
-    return cv2.remap(plane, x + across, y + down, method, borderMode=cv2.BORDER_REPLICATE)
+    return method(plane, x + across, y + down)
 
 
 def in_blocks(image: np.ndarray) -> np.ndarray:
@@ -75,7 +76,7 @@ def test_fit_is_that_of_whole_blocks() -> None:
     moved, still = np.empty((6, 8), np.float32), np.empty((6, 8), np.float32)
     fit(edged(one), edged(other), flow, moved)
     expected = np.mean(
-        [in_blocks((read(a, 2 * flow, cv2.INTER_LINEAR) - b) ** 2) for a, b in zip(one, other)], 0
+        [in_blocks((read(a, 2 * flow, reading.linear) - b) ** 2) for a, b in zip(one, other)], 0
     )
     np.testing.assert_allclose(moved, expected, rtol=1e-3)
     fit_at_rest(edged(one), edged(other), still)
@@ -93,7 +94,7 @@ def test_a_neighbour_is_read_along_the_way_of_its_blocks(tied: bool) -> None:
     weight = rng.uniform(0, 1, (6, 8)).astype(np.float32)
     total, apart = before.copy(), np.full((6, 8), 7, np.float32)
     carry(edged(source), edged(own), way, weight, tied, total, apart)
-    warped = np.stack([read(plane, way, cv2.INTER_CUBIC) for plane in source])
+    warped = np.stack([read(plane, way, reading.cubic) for plane in source])
     np.testing.assert_allclose(total, before + weight.repeat(2, 0).repeat(2, 1) * warped, atol=0.02)
     expected = in_blocks((warped[0] - own[0]) ** 2) if tied else np.full((6, 8), 7)
     np.testing.assert_allclose(apart, expected, rtol=1e-3, atol=0.1)
@@ -135,10 +136,10 @@ def test_a_place_rests_where_rest_explains_it() -> None:
     np.testing.assert_allclose((x, y), ([[1.5, 2.5]], [[1.25, 1.25]]))
 
 
-def read_samples(plane: np.ndarray, way: np.ndarray, method: int) -> np.ndarray:
+def read_samples(plane: np.ndarray, way: np.ndarray, method: Callable[..., np.ndarray]) -> np.ndarray:
     """A plane read along a way in pixels, of which its samples have two a side."""
     y, x = np.mgrid[: plane.shape[0], : plane.shape[1]].astype(np.float32)
-    return cv2.remap(plane, x + way[0] / 2, y + way[1] / 2, method, borderMode=cv2.BORDER_REPLICATE)
+    return method(plane, x + way[0] / 2, y + way[1] / 2)
 
 
 @pytest.mark.kernel
@@ -147,9 +148,8 @@ def test_fit_of_samples_is_that_of_planes_read_along_their_way() -> None:
     way = np.random.default_rng(2).uniform(-30, 30, (2, 9, 12)).astype(np.float32)
     out = np.empty((9, 12), np.float32)
     fit_samples(edged(source), edged(own), way, out)
-    moved = np.stack([read_samples(plane, way, cv2.INTER_LINEAR) for plane in source])
-    # OpenCV rounds places to 1/32.
-    np.testing.assert_allclose(out, np.square(moved - own).mean(0), rtol=0.2, atol=400)
+    moved = np.stack([read_samples(plane, way, reading.linear) for plane in source])
+    np.testing.assert_allclose(out, np.square(moved - own).mean(0), rtol=1e-3, atol=0.1)
     fit_samples(edged(source), edged(own), 0 * way, out)
     np.testing.assert_allclose(out, np.square(source - own).mean(0), rtol=1e-4)
 
@@ -165,8 +165,8 @@ def test_samples_are_carried_along_their_way_and_take_no_more_than_they_are_give
     carry_samples(edged(source), way, given, misfit, level, 0.25, 2.0, total, sums)
     weight = given * np.square(level / (level + 2 * np.maximum(misfit - 0.25 * level, 0)))
     np.testing.assert_allclose(sums, [1 + weight, 1 + weight**2], rtol=1e-5)
-    moved = np.stack([read_samples(plane, way, cv2.INTER_CUBIC) for plane in source])
-    np.testing.assert_allclose(total, weight * moved, rtol=0.05, atol=16)
+    moved = np.stack([read_samples(plane, way, reading.cubic) for plane in source])
+    np.testing.assert_allclose(total, weight * moved, rtol=1e-4, atol=0.02)
     rests = ~way.any(axis=0)
     np.testing.assert_allclose(total[:, rests], (weight * source)[:, rests], rtol=1e-5)
 

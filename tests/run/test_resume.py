@@ -102,3 +102,8 @@ def test_a_disk_that_is_too_small_is_told_before_any_work(clip, small_disk):
     )
     assert done.returncode == 1 and "must have about" in done.stderr, done.stderr
     assert [p.name for p in small_disk.iterdir()] == ["ballast"]
+
+
+def test_a_folder_that_was_interrupted_before_it_was_made_is_let_go(tmp_path):
+    """A signal may come at any moment; what Python deletes must not print a second error."""
+    WorkFolder.__new__(WorkFolder).release()

@@ -35,9 +35,11 @@ _MARK_TEXT = b"The work folder of an unfinished run of videorestore. The same co
 class WorkFolder:
     """Pieces on disk. Everything is written under another name first, then renamed."""
 
+    _held: int | None = None
+    """The open folder while it is locked. A class has it: whoever is interrupted before it is made lets go of it all the same."""
+
     def __init__(self, output: str) -> None:
         self.path = Path(output.rstrip("/\\") + ".work")
-        self._held: int | None = None
 
     def open(self, description: dict[str, Any], *, resume: bool) -> str:
         """Make the folder, or take up an old one.
