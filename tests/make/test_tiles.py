@@ -1,9 +1,13 @@
 """Parts join without a trace."""
 
+import os
+
 import numpy as np
 import pytest
 
+from videorestore.make.spool import Room
 from videorestore.make.tiles import MARGIN, by_parts, stretches
+from videorestore.make.window import spool_bytes
 
 
 @pytest.mark.parametrize("length", [1, 40, 512, 513, 700, 1080, 1920, 3001])
@@ -30,3 +34,16 @@ def test_an_engine_that_looks_around_gives_the_same_in_parts():
     assert max(max(shape) for shape in seen[1:]) <= 64 + 2 * MARGIN + 16
     assert np.allclose(mean, whole[0], atol=1e-5)
     assert np.allclose(sd, whole[1], atol=1e-5)
+
+
+def test_room_on_disk_is_what_is_foretold(tmp_path):
+    """The frames around are read only: neither mean nor sd of them is written."""
+    height, width, own, around = 96, 128, 5, 4
+
+    def engine(part):
+        return part[around:-around], np.abs(part[around:-around])
+
+    frames = np.ones((own + 2 * around, height, width, 3), np.float32)
+    stacks = by_parts(engine, frames, own, side=64, room=Room(str(tmp_path)))
+    taken = sum(os.fstat(stack._file.fileno()).st_size for stack in stacks)
+    assert taken == spool_bytes(height, width, len(frames), own, made=True, beside=False, folded=True)

@@ -26,9 +26,6 @@ this share of the age of the phase or of what is left."""
 APART = 2.0
 """Nor is more than so many times of what the rate says told, or less: after a pause a count down would take too long to forget it."""
 
-STARTING_SHARE = 1 / 25
-"""What stands before a first step that is no larger than this share of the phase is its start, and says nothing of its rate."""
-
 
 class Meter:
     """How fast a phase goes and how long it still takes.
@@ -56,8 +53,6 @@ class Meter:
         if not self._seen:
             self._seen.append((self.started, done))
         elif done > self.done:
-            if self._seen == [(self.started, self.done)] and done - self.done <= STARTING_SHARE * total:
-                self._seen.clear()
             self._seen.append((at, done))
         self._first = min(self._first, done)
         recent = at - max(RECENT_S, RECENT_SHARE * (at - self.started))

@@ -28,7 +28,11 @@ def are_subsampled(frames: Stack) -> bool:
     """Whether frames have integer samples, those of the chroma for 2 x 2 whole pixels."""
     if not isinstance(frames, Unfolded) or not frames.steady:
         return False
-    form, (height, width) = frames.frame(0).format, frames.shape[1:3]
+    return has_half_chroma(frames.frame(0).format, *frames.shape[1:3])
+
+
+def has_half_chroma(form: PixelFormat, height: int, width: int) -> bool:
+    """Whether samples are integers, those of the chroma for 2 x 2 whole pixels."""
     whole = min(height, width) >= SMALLEST and height % 2 == width % 2 == 0
     return (
         whole and form.model == "yuv" and form.subsampling == (1, 1) and form.depth <= 16 and not form.alpha

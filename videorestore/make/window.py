@@ -93,12 +93,16 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
     return 12 * height * width * frames > SPOOL_FROM
 
 
-def spool_bytes(height: int, width: int, frames: int, *, made: bool, beside: bool, folded: bool) -> int:
+def spool_bytes(
+    height: int, width: int, frames: int, own: int, *, made: bool, beside: bool, folded: bool
+) -> int:
     """Room on disk that a piece takes while it is made, in three colours.
 
-    The pixels unless they are ``folded``, result and sd where they are ``made``, and another result with its sd ``beside``.
+    The pixels of all ``frames`` that it reads, result and sd where they are ``made``, and another result with its sd ``beside``; of frames
+    that are ``folded`` the result of its ``own`` ones alone.
     """
-    return ((0 if folded else 12) + made * (42 if beside else 18)) * height * width * frames
+    pixels = height * width
+    return pixels * (18 * made * own if folded else (12 + made * (42 if beside else 18)) * frames)
 
 
 def read_window(

@@ -14,6 +14,7 @@ from videorestore.make.cost import DECODING
 from videorestore.make.engines import MotionEngine
 from videorestore.make.masks import NanMasks
 from videorestore.make.pipeline import CONTEXT, Restoring
+from videorestore.make.samples import has_half_chroma
 from videorestore.make.steps import Steps
 from videorestore.make.window import spool_bytes, wants_disk
 from videorestore.make.work import Piece, Shot, Slot
@@ -37,6 +38,7 @@ from videorestore.plan.scan import Scan, expected_frames, frames_with_nan
 from videorestore.plan.timeline import by_factor, by_rate, retimed
 from videorestore.request import Common
 from videorestore.request.notation import frames_in_words
+from videorestore.spatial.noise import Noise
 
 _Value = TypeVar("_Value")
 
@@ -85,7 +87,6 @@ def assemble(
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
     noised = [_at(scan.shots, steps.noises, p.start) is not None for p in pieces]
-    made, once = steps.denoises or steps.masks is not None, steps.reads_once
     info = retimed(source.info, steps.slots)
     if scan.fields.kinds or info.fps != source.info.fps:
         # Where no pixel tells, frames stay flagged as they were, unless there are new ones between them.
@@ -108,10 +109,10 @@ def assemble(
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
         likely_bytes=_likely_bytes(pieces, cost, layouts, steps, noised, size, options),
         piece_disk=max(
-            spool_bytes(*size, frames, made=made, beside=model == "mixed", folded=once and model == "motion")
-            if layouts[model].on_disk and (model == "motion" or wants_disk(*size, frames))
+            _disk(piece, *told, _at(scan.shots, steps.noises, piece.start), steps, source)
+            if layouts[told[0]].on_disk
             else 0
-            for model, frames in cost
+            for piece, told in zip(pieces, cost)
         ),
         side=layouts["motion"].side,
         core=layouts["stretch"].core,
@@ -145,6 +146,22 @@ def _likely_bytes(
         return layouts[model].piece_bytes(min(frames, piece.stop - piece.start + beside), clean=True)
 
     return tuple(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
+
+
+def _disk(piece: Piece, model: str, frames: int, noise: Noise | None, steps: Steps, source: Source) -> int:
+    """Room on disk for the frames of a piece, where they are kept there."""
+    from videorestore.motion.denoise import is_subsampled
+
+    size, folded = (source.height, source.width), steps.reads_once and model == "motion"
+    if model != "motion" and not wants_disk(*size, frames):
+        return 0
+    made = noise is not None if folded else steps.denoises or steps.masks is not None
+    if folded and noise is not None and is_subsampled(noise) and has_half_chroma(source.info.format, *size):
+        # Their result is samples, which stay in memory.
+        return 0
+    return spool_bytes(
+        *size, frames, piece.stop - piece.start, made=made, beside=model == "mixed", folded=folded
+    )
 
 
 def _with_holes(steps: Steps, lacking: dict[int, bool]) -> Steps:

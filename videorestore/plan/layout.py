@@ -183,6 +183,9 @@ def motion_layout(
             held = FOLDED if not quality else FOLDED + (coded and SAMPLED) if on_disk else FOLDED + RESULT
         if mending:
             work = max(work, MENDING_PART * part, 12 * looked_at) if on_disk else work + SCENE * tile
+        if likely and quality:
+            # The encoder looks ahead once what denoising took is free again.
+            return fixed, max(work, ENCODER_FRAME * pixels) + held * pixels
         return fixed, work + (held + ENCODER_FRAME) * pixels
 
     choices: list[Layout] = []
