@@ -1,5 +1,6 @@
 """Noise is removed from samples as files keep them, as it is from their pixels."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numba
@@ -13,18 +14,22 @@ from videorestore.make.samples import are_subsampled, samples_by_parts
 from videorestore.make.spool import Unfolded, Widened
 from videorestore.motion.denoise import denoise, is_subsampled
 from videorestore.spatial.noise import Noise
+from videorestore.spatial.planes import LUMA_CHROMA, from_planes, to_planes
+from videorestore.spatial.subsampled import gather
 
 JIT = not numba.config.DISABLE_JIT
 
 
-def frames_of(n: int, h: int, w: int, *, matrix: str = "bt709", depth: int = 8, shift: int = 1) -> Unfolded:
+def frames_of(
+    n: int, h: int, w: int, *, matrix: str = "bt709", depth: int = 8, shift: int = 1, lift: float = 0
+) -> Unfolded:
     """A bright bar that moves over a slope, with noise."""
     form = PixelFormat(model="yuv", depth=depth, subsampling=(shift, shift), matrix=matrix, full_range=False)
     rng, scale = np.random.default_rng(3), 1 << (depth - 8)
     made = []
     for t in range(n):
         y, x = np.mgrid[:h, :w]
-        luma = 60 + y / 2 + 80 * (np.abs(x - 20 - 2 * t) < 9)
+        luma = 60 + lift + y / 2 + 80 * (np.abs(x - 20 - 2 * t) < 9)
         small = luma[:: 1 << shift, :: 1 << shift]
         planes = [luma, 150 - small / 4, 100 + small / 5]
         noisy = tuple(
@@ -83,6 +88,41 @@ def test_samples_are_denoised_as_their_pixels_are(quality: str, matrix: str) -> 
         np.testing.assert_allclose(sd[k], spread[k], rtol=1e-3)
 
 
+@pytest.mark.skipif(not JIT, reason="too slow without compilation")
+@pytest.mark.parametrize("matrix", ["bt709", "smpte170m"])
+def test_samples_near_black_and_white_are_denoised_as_their_pixels_are(matrix: str) -> None:
+    frames = frames_of(6, 64, 80, matrix=matrix, lift=70)
+    noise = Noise(sd=7, low=6.5, high=7.5, offset=49, codec=True, clipped=True, chroma=(20.0,) * 64)
+    assert is_subsampled(noise)
+    made, sd, _ = MotionEngine("fast").denoise(frames, noise, 1.0, 1, 5)
+    as_pixels, spread = denoise(frames[:], noise, quality="fast", start=1, stop=5)
+    plain, _ = denoise(frames[:], replace(noise, clipped=False), quality="fast", start=1, stop=5)
+    assert isinstance(made, Unfolded)
+    unlike = []
+    for k in range(4):
+        expected, other = (colour.native(p[k], frames.frame(1 + k)).planes[0] for p in (as_pixels, plain))
+        apart = np.abs(made.frame(k).planes[0].astype(int) - expected)
+        unlike.append(np.abs(other.astype(int) - expected).mean())
+        assert apart.mean() < 0.3 and np.quantile(apart, 0.99) <= 1
+        np.testing.assert_allclose(np.mean(sd[k]), np.mean(spread[k]), rtol=0.02)
+    # Brightness that clipping took is given back.
+    assert np.mean(unlike) > 0.5
+
+
+@pytest.mark.kernel
+def test_channels_of_planes_are_looked_up_as_pixels_are() -> None:
+    rng = np.random.default_rng(2)
+    noise = Noise(sd=12, low=11, high=13, offset=144, clipped=True)
+    pixels = rng.uniform(-20, 275, (4, 6, 3)).astype(np.float32).repeat(2, axis=0).repeat(2, axis=1)
+    planes = to_planes(pixels, basis=LUMA_CHROMA)
+    luma, chroma = planes[0] + rng.uniform(-5, 5, (8, 12)).astype(np.float32), gather(planes[1:])
+    fine = np.concatenate([luma[None], chroma.repeat(2, axis=1).repeat(2, axis=2)])
+    expected = to_planes(noise.unclip(from_planes(fine, basis=LUMA_CHROMA)), basis=LUMA_CHROMA)
+    noise.unclip_planes(luma, chroma, LUMA_CHROMA)
+    np.testing.assert_allclose(luma, expected[0], atol=0.05)
+    np.testing.assert_allclose(chroma, gather(expected[1:]), atol=0.05)
+
+
 def test_other_samples_are_taken_as_pixels() -> None:
     assert not are_subsampled(frames_of(1, 32, 32, shift=0))
     assert not are_subsampled(frames_of(1, 31, 32))
@@ -90,6 +130,7 @@ def test_other_samples_are_taken_as_pixels() -> None:
     assert not are_subsampled(np.zeros((1, 32, 32, 3), np.float32))
     plain = Noise(sd=7, low=7, high=7, offset=49)
     assert not is_subsampled(plain) and not is_subsampled(Noise.white(7))
+    assert not is_subsampled(replace(plain, codec=True, monochrome=True))
 
 
 def test_blocks_are_given_as_pixels() -> None:

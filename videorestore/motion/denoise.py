@@ -172,7 +172,7 @@ def stored_mean(
 
 def is_subsampled(noise: Noise) -> bool:
     """Whether such noise is removed from luma and chroma at half the resolution, where the samples have that: see `denoise_samples`."""
-    even = noise.slope == 0 and not noise.clipped and not noise.monochrome
+    even = noise.slope == 0 and not noise.monochrome
     return even and (noise.codec or bool(noise.chroma))
 
 
@@ -208,6 +208,9 @@ def denoise_samples(
     done = _denoise(layout, assumed, preset, start - first, stop - first)
     assert done.chroma is not None
     sd = channel_sd(done.luma_error, done.chroma_error, layout.basis, done.lost)
+    for k in range(start, stop) if noise.clipped else ():
+        own = done.mean[k - start, 0], done.chroma[k - start]
+        noise.at(k).to_remove().unclip_planes(*own, layout.basis)
     return done.mean[:, 0], done.chroma, sd
 
 

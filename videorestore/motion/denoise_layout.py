@@ -24,7 +24,8 @@ from videorestore.spatial.planes import (
 from videorestore.spatial.subsampled import doubled, find_grid, gather, scatter, widened
 
 _AROUND = (7, 7)
-"""Pixels over which brightness is averaged before it tells the noise."""
+_AROUND_HALF = (3, 3)
+"""Pixels over which brightness is averaged before it tells the noise; and of a picture at half the resolution."""
 
 _SMALLEST = 16
 """Pixels of a side that hold a patch and its surroundings."""
@@ -102,16 +103,17 @@ class Layout:
 
     @classmethod
     def of_samples(cls, luma: FloatArray, chroma: FloatArray, noise: Noise) -> Layout:
-        """Of luma ``(n, h, w)`` and chroma (n, 2, h / 2, w / 2) in `LUMA_CHROMA`, with noise of one variance in all channels."""
+        """Of luma ``(n, h, w)`` and chroma (n, 2, h / 2, w / 2) in `LUMA_CHROMA`."""
         n, h, w = luma.shape
         variance, chroma_variance = np.empty((n, 1, h, w), np.float32), np.empty_like(chroma)
         share = noise.chroma_share if noise.chroma else 0.25
-        brightness = np.float32(1 / LUMA_CHROMA[0].sum())
         for t, own in enumerate(luma):
             current = noise.at(t)
             if current.varies:
-                variance[t] = _variances((own * brightness)[..., None], current, LUMA_CHROMA)
-                chroma_variance[t] = gather(variance[t]) * np.float32(share)
+                small = np.concatenate([gather(own[None]), chroma[t]])
+                spread = _variances(from_planes(small, basis=LUMA_CHROMA), current, LUMA_CHROMA, _AROUND_HALF)
+                variance[t] = doubled(spread[:1])
+                chroma_variance[t] = spread[1:] * np.float32(share)
             else:
                 variance[t], chroma_variance[t] = current.offset, current.offset * share
         return cls(
@@ -172,7 +174,9 @@ def channel_sd(luma: FloatArray, chroma: FloatArray, basis: Basis, extra: float)
     return np.asarray(np.sqrt(variance + np.float32(extra)))
 
 
-def _variances(picture: FloatArray, noise: Noise, basis: Basis) -> FloatArray:
+def _variances(
+    picture: FloatArray, noise: Noise, basis: Basis, around: tuple[int, int] = _AROUND
+) -> FloatArray:
     """Variance ``(c, h, w)`` of the noise in the planes of a picture ``(h, w, c)``, by its smoothed brightness."""
-    blurred = cv2.blur(picture, _AROUND, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
+    blurred = cv2.blur(picture, around, borderType=cv2.BORDER_REFLECT) if noise.varies else picture
     return variance_to_planes(noise.variance(blurred.reshape(picture.shape)), basis=basis)

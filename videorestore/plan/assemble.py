@@ -26,6 +26,7 @@ from videorestore.plan.choose import Choice
 from videorestore.plan.layout import (
     ENOUGH,
     MAKING,
+    Form,
     Layout,
     curve_layout,
     made_bytes,
@@ -82,7 +83,7 @@ def assemble(
         steps = replace(steps, slots=rebase(steps.slots, steps.slots[0].time))
     halo = _halo(steps, options)
     size = (source.height, source.width)
-    layouts = _layouts(size, steps, choice, options, halo, budget)
+    layouts = _layouts(source, steps, choice, options, halo, budget)
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
@@ -142,7 +143,8 @@ def _likely_bytes(
             # Where no noise is removed nothing is done along motion before.
             return layouts[model if noisy else "curve"].piece_bytes(frames, clean=True)
         if not noisy:
-            return passed_bytes(size[0] * size[1], frames, making, searched=searched)
+            kept = layouts[model].on_disk
+            return passed_bytes(size[0] * size[1], frames, making, searched=searched, on_disk=kept)
         return layouts[model].piece_bytes(min(frames, piece.stop - piece.start + beside), clean=True)
 
     return tuple(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
@@ -150,18 +152,29 @@ def _likely_bytes(
 
 def _disk(piece: Piece, model: str, frames: int, noise: Noise | None, steps: Steps, source: Source) -> int:
     """Room on disk for the frames of a piece, where they are kept there."""
-    from videorestore.motion.denoise import is_subsampled
-
     size, folded = (source.height, source.width), steps.reads_once and model == "motion"
     if model != "motion" and not wants_disk(*size, frames):
         return 0
     made = noise is not None if folded else steps.denoises or steps.masks is not None
-    if folded and noise is not None and is_subsampled(noise) and has_half_chroma(source.info.format, *size):
-        # Their result is samples, which stay in memory.
+    if folded and noise is not None and _gives_samples(noise, source):
         return 0
     return spool_bytes(
         *size, frames, piece.stop - piece.start, made=made, beside=model == "mixed", folded=folded
     )
+
+
+def _form(steps: Steps, source: Source) -> Form:
+    """What the noise is removed from, in all shots that have some."""
+    if steps.reads_once and all(noise is None or _gives_samples(noise, source) for noise in steps.noises):
+        return "samples"
+    return "chroma" if all(noise is None or noise.codec for noise in steps.noises) else "pixels"
+
+
+def _gives_samples(noise: Noise, source: Source) -> bool:
+    """Whether such noise is removed from samples, where nothing else is done; they stay in memory."""
+    from videorestore.motion.denoise import is_subsampled
+
+    return is_subsampled(noise) and has_half_chroma(source.info.format, source.height, source.width)
 
 
 def _with_holes(steps: Steps, lacking: dict[int, bool]) -> Steps:
@@ -185,9 +198,10 @@ def _halo(steps: Steps, options: Common) -> int:
 
 
 def _layouts(
-    size: tuple[int, int], steps: Steps, choice: Choice, options: Common, halo: int, budget: int
+    source: Source, steps: Steps, choice: Choice, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
+    size = (source.height, source.width)
     pixels, count = size[0] * size[1], sum(map(steps.makes, steps.slots))
     making = making_bytes(size, steps, options)
     planned = partial(
@@ -195,7 +209,7 @@ def _layouts(
         *size,
         halo=halo,
         quality=options.quality if steps.denoises else None,
-        coded=all(noise is None or noise.codec for noise in steps.noises),
+        form=_form(steps, source),
         mending=steps.masks is not None,
         making=making,
     )

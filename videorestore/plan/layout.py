@@ -7,6 +7,7 @@ of whole runs).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from videorestore.make.cost import SURROUNDINGS
 from videorestore.make.engines import CLEANED
@@ -27,7 +28,7 @@ HELD, FOLDED = 48, 4
 
 RESULT, SAMPLED = 24, 5
 """Where noise is removed and nothing else is done, pixels are made of the samples part by part: result and sd; and these as samples,
-which are never on disk, after a codec."""
+which are never on disk."""
 
 DENOISING = {"fast": 215, "default": 235, "best": 260}
 DENOISING_CODED = {"fast": 110, "default": 185, "best": 210}
@@ -36,8 +37,7 @@ at half the resolution, at which it is denoised."""
 
 DENOISING_USUALLY = {"fast": 125, "default": 150, "best": 175}
 CODED_USUALLY = {"fast": 80, "default": 95, "best": 165}
-"""The same as whole runs took it (117 and 144 at 480p; after a codec 75 at 1080p with `fast`, 90 at 360p with `default`; `best` was not
-measured anew): for estimates."""
+"""The same as whole runs took it (117 and 144 at 480p; after a codec 75 at 1080p, `fast`, 90 at 360p, `default`): for estimates."""
 
 MENDING = 75
 MENDING_PART = 120
@@ -75,6 +75,9 @@ COPYING_CORE = 4000
 
 ENOUGH = 24
 """In pieces of fewer frames than half of this, most of what is read are surroundings."""
+
+Form = Literal["pixels", "chroma", "samples"]
+"""What noise is removed from: pixels, luma and chroma at half the resolution after a codec, or samples that stay what they are."""
 
 SIDES = (768, 640, SIDE, 384, 320, 256)
 """Sides of parts that are weighed against the length of pieces: both overlap, and both take memory."""
@@ -146,7 +149,7 @@ def motion_layout(
     halo: int,
     budget: int,
     quality: Quality | None,
-    coded: bool = False,
+    form: Form = "pixels",
     mending: bool = False,
     making: int = 0,
 ) -> Layout:
@@ -160,8 +163,8 @@ def motion_layout(
         Bytes for one process and its encoder.
     quality : str, optional
         At which noise is removed; None where it is not.
-    coded : bool
-        All of it went through a codec.
+    form : Form
+        What it is removed from.
     mending : bool
         Pixels are mended.
     making : int
@@ -172,21 +175,19 @@ def motion_layout(
 
     def bytes_of(side: int, on_disk: bool, mending: bool, making: int, likely: bool) -> tuple[int, int]:
         """Fixed, and for each frame."""
-        usually = CODED_USUALLY if coded else DENOISING_USUALLY
-        denoising = usually if likely else DENOISING_CODED if coded else DENOISING
+        white = form == "pixels"
+        usual, most = (DENOISING_USUALLY, DENOISING) if white else (CODED_USUALLY, DENOISING_CODED)
         sought = DETECTING * looked_at + SOUGHT * pixels if mending else 0
         fixed = BASE + ENCODER + ENCODER_PIXEL * pixels + max(making * pixels, sought)
         part = part_pixels(height, width, side)
-        work = denoising[quality] * part if quality else 0
-        held = (MASK if mending else 0) if on_disk else MENDING if mending or making else HELD
-        if not mending and not (quality and making):
-            held = FOLDED if not quality else FOLDED + (coded and SAMPLED) if on_disk else FOLDED + RESULT
+        work = (usual if likely else most)[quality] * part if quality else 0
+        held = _held(form if quality else None, on_disk, mending, bool(making)) * pixels
         if mending:
             work = max(work, MENDING_PART * part, 12 * looked_at) if on_disk else work + SCENE * tile
         if likely and quality:
             # The encoder looks ahead once what denoising took is free again.
-            return fixed, max(work, ENCODER_FRAME * pixels) + held * pixels
-        return fixed, work + (held + ENCODER_FRAME) * pixels
+            return fixed, max(work, ENCODER_FRAME * pixels) + held
+        return fixed, work + held + ENCODER_FRAME * pixels
 
     choices: list[Layout] = []
     for side in SIDES:
@@ -213,6 +214,13 @@ def motion_layout(
     return min(choices, key=order)
 
 
+def _held(form: Form | None, on_disk: bool, mending: bool, making: bool) -> int:
+    """Bytes in memory for each pixel of each frame; ``form`` of those from which noise is removed."""
+    if not mending and not (form and making):
+        return FOLDED + {None: 0, "samples": SAMPLED}.get(form, 0 if on_disk else RESULT)
+    return MASK * mending if on_disk else MENDING
+
+
 def _mended_parts(height: int, width: int) -> tuple[int, int]:
     """Pixels in which damage is sought, and of the largest part that is mended at once."""
     from videorestore.detect.sight import LARGEST
@@ -227,10 +235,10 @@ def made_bytes(pixels: int, making: int, count: int, *, cleaned: bool) -> int:
     return making * pixels + min(PORTION, 24 * pixels * count) + around
 
 
-def passed_bytes(pixels: int, frames: int, making: int, *, searched: bool) -> int:
+def passed_bytes(pixels: int, frames: int, making: int, *, searched: bool, on_disk: bool) -> int:
     """Memory that a piece along motion most likely takes from which no noise is removed, and on which hardly anything is mended."""
-    besides = ENCODER_PIXEL + USUALLY * making
-    held = (PASSED if searched else FOLDED) + ENCODER_FRAME
+    besides = ENCODER_PIXEL + ENCODER_FRAME * min(frames, AHEAD) + USUALLY * making
+    held = FOLDED if on_disk or not searched else PASSED
     return BASE + ENCODER + round(besides * pixels) + held * pixels * frames
 
 

@@ -212,6 +212,19 @@ class Noise:
         signal, observed, _ = clipping_table(self.offset, self.slope)
         return _look_up(mean, observed, np.clip(signal, 0.0, 255.0))
 
+    def unclip_planes(self, luma: FloatArray, chroma: FloatArray, basis: NDArray[np.float64]) -> None:
+        """`unclip` the channels of a picture that is given in the planes of a ``basis``, in place.
+
+        ``luma`` (h, w), ``chroma`` (2, h / 2, w / 2).
+        """
+        from videorestore.spatial._kernels_noise import look_up_channels
+
+        table = self.unclip(_EVEN.astype(np.float32))
+        kept = _EVEN[np.abs(table - _EVEN) < _UNCHANGED]
+        ends = np.array([kept[0], kept[-1]] if len(kept) else [np.inf, -np.inf], np.float32)
+        mixing = np.stack([np.linalg.inv(basis), basis]).astype(np.float32)
+        look_up_channels(luma, chroma, mixing, table, float(_EVEN[0]), float(np.ptp(_EVEN)), ends)
+
 
 def is_monochrome(frames: FloatArray) -> bool:
     """Whether RGB frames ``(n, h, w, 3)`` are black and white, perhaps tinted: then their colour hardly varies."""
@@ -259,13 +272,19 @@ def clipping_table(offset: float, slope: float) -> tuple[Table, Table, Table]:
     return tables
 
 
-def _look_up(values: FloatArray, grid: Table, results: Table, size: int = 4096) -> FloatArray:
-    """Piecewise linear ``results`` at ``values``, by an even table over -16..271 so that it is quick."""
+_EVEN = np.linspace(-16.0, 271.0, 4096)
+"""Values of tables that are even, so that they are quick to read."""
+
+_UNCHANGED = 0.01
+"""Levels by which a value may change that is left as it is."""
+
+
+def _look_up(values: FloatArray, grid: Table, results: Table) -> FloatArray:
+    """Piecewise linear ``results`` at ``values``, by an even table so that it is quick."""
     from videorestore.spatial._kernels_noise import look_up
 
-    even = np.linspace(-16.0, 271.0, size)
-    table = np.interp(even, grid, results).astype(np.float32)
+    table = np.interp(_EVEN, grid, results).astype(np.float32)
     flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
     out = np.empty_like(flat)
-    look_up(flat, table, -16.0, 287.0, out)
+    look_up(flat, table, float(_EVEN[0]), float(np.ptp(_EVEN)), out)
     return out.reshape(np.shape(values))
