@@ -103,7 +103,7 @@ def test_samples_near_black_and_white_are_denoised_as_their_pixels_are(matrix: s
         expected, other = (colour.native(p[k], frames.frame(1 + k)).planes[0] for p in (as_pixels, plain))
         apart = np.abs(made.frame(k).planes[0].astype(int) - expected)
         unlike.append(np.abs(other.astype(int) - expected).mean())
-        assert apart.mean() < 0.3 and np.quantile(apart, 0.99) <= 1
+        assert apart.mean() < 0.3 and np.quantile(apart, 0.95) <= 1
         np.testing.assert_allclose(np.mean(sd[k]), np.mean(spread[k]), rtol=0.02)
     # Brightness that clipping took is given back.
     assert np.mean(unlike) > 0.5
