@@ -40,7 +40,7 @@ FITTING = 7.0
 """Seconds for the curve of a piece, whatever its size."""
 
 INTERPOLATING = 0.47
-ENCODING = 0.07
+ENCODING = 0.05
 DELIVERING = 0.005
 """What a frame takes on its way to the encoder, without what it takes there."""
 
