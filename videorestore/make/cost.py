@@ -27,7 +27,7 @@ COMPANY = 5
 SURROUNDINGS = 0.35
 """Share of the cost of a frame that is only read for its neighbours' sake."""
 
-DENOISING = {"fast": 0.25, "default": 0.89, "best": 1.87}
+DENOISING = {"fast": 0.25, "default": 0.89, "best": 1.07}
 ON_CURVE = 1.2
 SEARCHING, GLANCING = 0.92, 0.09
 """Seeking damage, for a megapixel of the picture as it is reduced for that; and where a glance shows nothing."""

@@ -13,7 +13,7 @@ more is known of what rests. Memory is about 150 bytes per pixel and frame of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import cv2
@@ -49,8 +49,8 @@ Quality = Literal["fast", "default", "best"]
 
 _FLOW_SHARE = 0.2
 _SHARES = {True: (0.38, 0.52), False: (0.55, 1.0)}
-"""Shares of the time: of what runs along motion, and of each pass over patches, the search for motion; and after which the former is
-done and what it left is shrunk, with such passes and without. For progress only, from the CPU time of 352x288 and 1080p."""
+"""Shares of the time: of what runs along motion, and of the pass over patches, the search for motion; and after which the former is
+done and what it left is shrunk, with such a pass and without. For progress only, from the CPU time of 352x288 and 1080p."""
 _CODED = 0.9
 """Of the noise that a codec left, the part that is not yet quantised away is less than what is seen."""
 
@@ -62,25 +62,22 @@ mean square exceeds this in one of ten."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Preset:
-    """``temporal``: frames on each side that are averaged; ``passes`` over groups of patches; ``step`` of the guide."""
+    """``temporal``: frames on each side that are averaged; ``step`` of the guide; ``groups`` of patches, if any."""
 
     temporal: int
     step: int
-    passes: int
-    groups: Groups
+    groups: Groups | None
 
     @property
     def reach(self) -> int:
-        return self.temporal + self.passes * self.groups.reach
+        return self.temporal + (self.groups.reach if self.groups else 0)
 
-
-_GROUPS = Groups(size=48, own=6, cover=2, reach=5)
 
 _PRESETS: dict[str, _Preset] = {
-    "fast": _Preset(temporal=3, step=2, passes=0, groups=Groups()),
-    "default": _Preset(temporal=5, step=2, passes=1, groups=_GROUPS),
-    # Larger groups of 64 with 12 of the frame itself took a quarter more time and were .16 dB worse than default on three clips.
-    "best": _Preset(temporal=5, step=2, passes=2, groups=_GROUPS),
+    "fast": _Preset(temporal=3, step=2, groups=None),
+    "default": _Preset(temporal=5, step=2, groups=Groups(size=48, own=6, cover=2, reach=5)),
+    # A second pass with the result as guide gained up to .1 dB where much moves, and lost up to .6 where nothing does.
+    "best": _Preset(temporal=5, step=2, groups=Groups(size=64, own=4, cover=2, reach=7)),
 }
 
 REACH = max(preset.reach for preset in _PRESETS.values())
@@ -230,14 +227,13 @@ class _Done:
 
 def _denoise(layout: Layout, noise: Noise, preset: _Preset, start: int, stop: int) -> _Done:
     n = len(layout.planes)
-    if noise.shape:
-        # Groups of patches take their noise for white: smooth noise would stay.
-        preset = replace(preset, passes=0)
+    # Groups of patches take their noise for white: smooth noise would stay.
+    groups = None if noise.shape else preset.groups
     planes, variance = layout.planes, layout.variance
     own = variance[start:stop]
-    halo = preset.passes * preset.groups.reach
+    halo = groups.reach if groups else 0
     low, high = max(0, start - halo), min(n, stop + halo)
-    temporal, shrunk = _SHARES[preset.passes > 0]
+    temporal, shrunk = _SHARES[groups is not None]
     with pulse.part(0.0, temporal):
         parts = _temporal(layout, preset, low, high, noise)
     level = gather(plane_mean(variance[low:high]))
@@ -250,40 +246,30 @@ def _denoise(layout: Layout, noise: Noise, preset: _Preset, start: int, stop: in
             noise_left = variance[low + t] * doubled(part.left)
             into = guide[t], left[t]
             shrink_in_planes(part.mean, noise_left, step=step, first_step=2 * step, shape=shape, out=into)
-    result, remaining = guide, left
     start, stop = start - low, stop - low
-    own, left = gather(own), gather(left[start:stop])
+    result, own, left = guide[start:stop], gather(own), gather(left[start:stop])
     along = own[:, :1] * np.stack([p.left for p in parts[start:stop]])[:, None]
     chroma = None
     if layout.chroma_variance is not None:
         own_chroma = layout.chroma_variance[low:high][start:stop]
         chroma = _chroma(parts[start:stop], own_chroma, layout.chroma_shape, bool(noise.chroma))
-    if preset.passes:
+    luma = left[:, :1]
+    if groups:
         planes, variance = _data(parts, planes[low:high], variance[low:high])
-    groups = preset.groups
-    for k in range(preset.passes):
-        begin, end = (shrunk + (1.0 - shrunk) * j / preset.passes for j in (k, k + 1))
-        # The passes to come need the frames around; each pass gives up its outermost ones.
-        halo = (preset.passes - 1 - k) * preset.groups.reach
-        low, high = max(0, start - halo), min(len(planes), stop + halo)
-        with pulse.part(begin, begin + _FLOW_SHARE * (end - begin)):
-            forward, backward = _motion(gather(result[:, 0]), layout.scale)
-        with pulse.part(begin + _FLOW_SHARE * (end - begin), end):
+        sought = shrunk + _FLOW_SHARE * (1.0 - shrunk)
+        with pulse.part(shrunk, sought):
+            flows = _motion(gather(guide[:, 0]), layout.scale)
+        with pulse.part(sought, 1.0):
             result, remaining = restore_patches(
-                planes, result, variance, forward, backward, start=low, stop=high, groups=groups
+                planes, guide, variance, *flows, start=start, stop=stop, groups=groups
             )
-        planes, variance = planes[low:high], variance[low:high]
-        start, stop = start - low, stop - low
-    rest = gather(remaining[start:stop]) if preset.passes else left
-    luma = rest[:, :1]
-    if preset.passes:
         # Neighbouring frames share their data where they rest: their errors are not independent. Between none and
         # all of the gain is what was measured.
         shared = np.sqrt(own[:, :1] / np.maximum(gather(variance[start:stop, :1]), np.float32(1e-9)))
-        luma = luma_share(rest, left, own) * shared
+        luma = luma_share(gather(remaining), left, own) * shared
     error, colour_error = error_variance(luma, along, left[:, 1:] if chroma is None else chroma[1], noise)
     return _Done(
-        mean=result[start:stop],
+        mean=result,
         luma_error=error,
         chroma_error=colour_error,
         chroma=None if chroma is None else chroma[0],

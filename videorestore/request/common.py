@@ -76,7 +76,7 @@ class Common(Reading):
     quality: Quality = option(
         "default",
         words("fast", "default", "best"),
-        "fast takes a third to a half of the time of default; best up to twice as long, for -0.2 to 0.35 dB",
+        "fast takes a third to a half of the time of default; best a fifth more, for up to 0.2 dB where little moves",
         group="model",
     )
     seed: int = option(
