@@ -20,7 +20,7 @@ def test_the_quickest_trial_tells_the_speed(monkeypatch):
 
 def test_the_time_that_is_foretold_is_that_of_this_machine(monkeypatch):
     class Work:
-        likely_bytes, piece_bytes, piece_disk = (), 1, 0
+        likely_bytes, piece_bytes, piece_disk, likely_disk = (), 1, 0, 0
 
         def piece_seconds(self):
             return [40.0, 40.0, 40.0 - needs.STARTING]

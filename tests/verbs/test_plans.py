@@ -9,9 +9,9 @@ from videorestore.clip import Clip, ClipInfo, PixelFormat
 from videorestore.errors import InputError
 from videorestore.media import SinkOptions, open_source, write
 from videorestore.request import Insertion, Span
-from videorestore.request.verbs import FillOptions, ReorderOptions
+from videorestore.request.verbs import FillOptions, ReorderOptions, RestoreOptions
 from videorestore.request.verbs_looking import InspectOptions
-from videorestore.verbs import fill, reorder
+from videorestore.verbs import fill, reorder, restore
 from videorestore.verbs.inspect import report
 
 BUDGET = 1 << 30
@@ -126,3 +126,23 @@ def test_reorder_says_why_the_named_frame_is_not_first(clip):
         assert work.order[0] == 0 and "frame 3 stands at place 3" in work.findings["plan"][0]
         work = reorder.plan(source, ReorderOptions(first=59), BUDGET)
         assert work.order[0] == 59 and "plan" not in work.findings
+
+
+def test_disk_is_foretold_for_what_will_be_written(tmp_path, monkeypatch):
+    """Pixels that are searched for damage lie on disk; results only where some are mended or noise is removed."""
+    monkeypatch.setattr("videorestore.plan.assemble.wants_disk", lambda *size: True)
+    rng = np.random.default_rng(1)
+    canvas = np.kron(rng.integers(60, 200, (40, 60, 1)), np.ones((8, 8, 3)))
+    still = np.stack([canvas[:240, k : k + 320] for k in range(30)])
+    for name, sd in (("clean", 0), ("noisy", 12)):
+        pixels = np.clip(np.rint(still + sd * rng.standard_normal(still.shape)), 0, 255).astype(np.uint8)
+        np.save(tmp_path / f"{name}.npy", pixels)
+        with open_source(str(tmp_path / f"{name}.npy")) as source:
+            # So little memory that frames are kept on disk.
+            work = restore.plan(source, RestoreOptions(fill="off"), 700 << 20)
+        frame = 240 * 320
+        reads = max(p.read_stop - p.read_start for p in work.pieces)
+        makes = max(p.stop - p.start for p in work.pieces)
+        written = 18 * makes if sd else 0
+        assert "motion" in work.on_disk
+        assert work.likely_disk == (12 * reads + written) * frame < work.piece_disk

@@ -93,16 +93,12 @@ def wants_disk(height: int, width: int, frames: int) -> bool:
     return 12 * height * width * frames > SPOOL_FROM
 
 
-def spool_bytes(
-    height: int, width: int, frames: int, own: int, *, made: bool, beside: bool, folded: bool
-) -> int:
+def spool_bytes(height: int, width: int, frames: int, written: int, *, beside: bool = False) -> int:
     """Room on disk that a piece takes while it is made, in three colours.
 
-    The pixels of all ``frames`` that it reads, result and sd where they are ``made``, and another result with its sd ``beside``; of frames
-    that are ``folded`` the result of its ``own`` ones alone.
+    The pixels of ``frames``, result and sd of those that are ``written``, and another result with its sd ``beside``.
     """
-    pixels = height * width
-    return pixels * (18 * made * own if folded else (12 + made * (42 if beside else 18)) * frames)
+    return (12 * frames + (42 if beside else 18) * written) * height * width
 
 
 def read_window(

@@ -144,8 +144,8 @@ class Work(ABC):
         The part of the source's time that the output covers, None where it is all of it.
     likely_bytes : tuple of int
         Memory that making each piece most likely takes; empty: ``piece_bytes`` for any.
-    piece_bytes, piece_disk : int
-        Memory and room on disk that one piece needs.
+    piece_bytes, piece_disk, likely_disk : int
+        Memory and room on disk that one piece needs at most, and room on disk that it most likely takes; 0 where that is the same.
     decoding : float
         CPU seconds that it takes to decode a frame.
     """
@@ -159,6 +159,7 @@ class Work(ABC):
     piece_bytes: int = 0
     likely_bytes: tuple[int, ...] = ()
     piece_disk: int = 0
+    likely_disk: int = 0
     decoding: float = 0.0
 
     @abstractmethod

@@ -83,11 +83,20 @@ def assemble(
         steps = replace(steps, slots=rebase(steps.slots, steps.slots[0].time))
     halo = _halo(steps, options)
     size = (source.height, source.width)
-    layouts = _layouts(source, steps, choice, options, halo, budget)
+    layouts = _layouts(source, scan, steps, choice, options, halo, budget)
     cores = {model: layout.core for model, layout in layouts.items()}
     pieces = plan_pieces(scan.shots, choice.models, steps.missing, cores=cores, halo=halo)
     cost = [(_at(scan.shots, choice.models, p.start) or "motion", p.read_stop - p.read_start) for p in pieces]
     noised = [_at(scan.shots, steps.noises, p.start) is not None for p in pieces]
+    disk, likely_disk = (
+        [
+            _disk(piece, *told, _at(scan.shots, steps.noises, piece.start), steps, source, likely)
+            if layouts[told[0]].on_disk
+            else 0
+            for piece, told in zip(pieces, cost)
+        ]
+        for likely in (False, True)
+    )
     info = retimed(source.info, steps.slots)
     if scan.fields.kinds or info.fps != source.info.fps:
         # Where no pixel tells, frames stay flagged as they were, unless there are new ones between them.
@@ -109,12 +118,8 @@ def assemble(
         span=span_of(scan),
         piece_bytes=max(layouts[model].piece_bytes(frames) for model, frames in cost),
         likely_bytes=_likely_bytes(pieces, cost, layouts, steps, noised, size, options),
-        piece_disk=max(
-            _disk(piece, *told, _at(scan.shots, steps.noises, piece.start), steps, source)
-            if layouts[told[0]].on_disk
-            else 0
-            for piece, told in zip(pieces, cost)
-        ),
+        piece_disk=max(disk),
+        likely_disk=max(likely_disk),
         side=layouts["motion"].side,
         core=layouts["stretch"].core,
         on_disk=tuple(model for model, layout in layouts.items() if layout.on_disk),
@@ -132,7 +137,7 @@ def _likely_bytes(
 ) -> tuple[int, ...]:
     """What each piece will take, where `piece_bytes` is what the largest may take."""
     making, searched = making_bytes(size, steps, options), steps.masks is not None
-    clean = steps.masks is None or steps.masks.seconds(1)[1] == 0
+    clean = steps.masks is None or _hardly_mends(steps)
     # Frames that are read only to be searched for damage, or beside it, are not denoised.
     beside = 2 * _halo(replace(steps, masks=None), options)
 
@@ -150,17 +155,35 @@ def _likely_bytes(
     return tuple(taken(p, *told, noisy) for p, told, noisy in zip(pieces, cost, noised))
 
 
-def _disk(piece: Piece, model: str, frames: int, noise: Noise | None, steps: Steps, source: Source) -> int:
-    """Room on disk for the frames of a piece, where they are kept there."""
-    size, folded = (source.height, source.width), steps.reads_once and model == "motion"
+def _disk(
+    piece: Piece,
+    model: str,
+    frames: int,
+    noise: Noise | None,
+    steps: Steps,
+    source: Source,
+    likely: bool,
+) -> int:
+    """Room on disk for the frames of a piece, where they are kept there; at most, or as is ``likely``."""
+    size, folded, own = (
+        (source.height, source.width),
+        steps.reads_once and model == "motion",
+        piece.stop - piece.start,
+    )
     if model != "motion" and not wants_disk(*size, frames):
         return 0
-    made = noise is not None if folded else steps.denoises or steps.masks is not None
-    if folded and noise is not None and _gives_samples(noise, source):
-        return 0
-    return spool_bytes(
-        *size, frames, piece.stop - piece.start, made=made, beside=model == "mixed", folded=folded
-    )
+    if folded:
+        written = 0 if noise is None or _gives_samples(noise, source) else own
+        return spool_bytes(*size, 0, written)
+    dirty = steps.masks is not None and not (likely and _hardly_mends(steps))
+    if likely and model == "motion":
+        return spool_bytes(*size, frames, own if dirty or noise is not None else 0)
+    return spool_bytes(*size, frames, frames if steps.denoises or dirty else 0, beside=model == "mixed")
+
+
+def _hardly_mends(steps: Steps) -> bool:
+    """Whether pixels are sought that are mended, but few are expected."""
+    return steps.masks is not None and steps.masks.seconds(1)[1] == 0
 
 
 def _form(steps: Steps, source: Source) -> Form:
@@ -198,10 +221,14 @@ def _halo(steps: Steps, options: Common) -> int:
 
 
 def _layouts(
-    source: Source, steps: Steps, choice: Choice, options: Common, halo: int, budget: int
+    source: Source, scan: Scan, steps: Steps, choice: Choice, options: Common, halo: int, budget: int
 ) -> dict[str, Layout]:
     """How pieces of every model lie in memory, and the stretches that are denoised along motion within one of both."""
+    from videorestore.curve.fill import NOISY
+
     size = (source.height, source.width)
+    # Where noise stays it is taken out all the same, so that frames can be made.
+    grainy = steps.makes_any and any(noise.trustworthy and noise.sd > NOISY for noise in scan.noises)
     pixels, count = size[0] * size[1], sum(map(steps.makes, steps.slots))
     making = making_bytes(size, steps, options)
     planned = partial(
@@ -226,7 +253,7 @@ def _layouts(
         halo=halo,
         budget=room,
         spooled=steps.masks is None,
-        denoising=any(n is not None and m != "motion" for n, m in zip(steps.noises, choice.models)),
+        denoising=grainy or any(n is not None and m != "motion" for n, m in zip(steps.noises, choice.models)),
         making=new,
     )
     stretch = along.stretched(room, halo)

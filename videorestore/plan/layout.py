@@ -273,7 +273,7 @@ def curve_layout(
         tile, held = CURVE_FRAME + BESIDE_FRAME, MENDING + HELD
     per_frame = min(tile, CURVE_PIXEL * pixels) + (0 if spooled else held * pixels)
     core = _core(budget - fixed, per_frame, halo, CURVE_CORE, least=8)
-    usual = per_frame if spooled or denoising else min(tile, CURVE_PIXEL * pixels) + PASSED * pixels
+    usual = per_frame if denoising else 0 if spooled else min(tile, CURVE_PIXEL * pixels) + PASSED * pixels
     likely = fixed - round((1 - USUALLY) * making), usual
     layout = Layout(core=core, side=SIDE, on_disk=spooled, fixed=fixed, per_frame=per_frame, likely=likely)
     return layout if beside is None else replace(layout, beside=beside, stretch=beside.core + 2 * halo)

@@ -109,7 +109,8 @@ def disk_need(
     written = raw // packs
     if likely and packs > LOSSLESS_PACKS:
         written = min(written, raw // CLEAN_PACKS if work.cleans else round(_as_in_source(work) * seen))
-    return round(2 * (written + maps) / seen) + jobs * work.piece_disk
+    spooled = (likely and work.likely_disk) or work.piece_disk
+    return round(2 * (written + maps) / seen) + jobs * spooled
 
 
 def _as_in_source(work: Work) -> int:
