@@ -77,3 +77,20 @@ def test_marks_that_are_not_white_are_refused_instead_of_overlooked(tmp_path, le
         load(str(path))
     cv2.imwrite(str(path), np.zeros_like(mask))
     assert not load(str(path)).touches(0, 1)
+
+
+def test_another_model_is_heard_where_the_frames_beside_show_what_is_missing(tmp_path):
+    rng = np.random.default_rng(0)
+    half = rng.random((6, HEIGHT, WIDTH)) < 0.5
+    brief = np.zeros((6, HEIGHT, WIDTH), np.bool_)
+    brief[2, 3:6, 3:6] = True
+    logo = np.zeros((6, HEIGHT, WIDTH), np.bool_)
+    logo[:, 3:6, 3:6] = True
+    for number, (masks, heard) in enumerate(((half, False), (brief, True), (logo, False))):
+        assert ArrayMasks.of(masks).heard == heard
+        path = tmp_path / str(number)
+        path.mkdir()
+        for k, mask in enumerate(masks):
+            cv2.imwrite(str(path / f"{k}.png"), mask.astype(np.uint8) * 255)
+        assert load(str(path), span=(0, 6), n_frames=6).heard == heard
+    assert not ArrayMasks.of(logo[0]).heard

@@ -90,13 +90,15 @@ def test_a_regression_leaves_out_the_pixel_itself():
     errors, prior = rng.uniform(1, 9, trust.shape).astype(np.float32), np.full_like(trust, 1 / 3)
     drift, sums, spread = np.empty_like(frame), _bins(known.shape, 13), np.zeros(known.shape, np.float32)
     wide = np.ones_like(known)
-    teach(wide, pixels, frame, known, variance, prior, drift, sums)
+    given = [np.concatenate([np.full_like(a[:1], np.nan), a]) for a in (pixels, trust, variance, errors)]
+    best = np.array([1, 2, 3])  # what was not chosen is not read
+    teach(wide, best, given[0], frame, known, given[2], prior, drift, sums)
     np.testing.assert_allclose(drift, pixels.mean(axis=0), rtol=1e-5)
     origin, step = drift.copy(), pixels - drift
     rows, columns = np.nonzero(wide)
     means = _spread(sums, 5.0)
     regress(
-        rows, columns, means, pixels, frame, known, trust, variance, errors, prior, _own(5.0), 0.05, drift, spread
+        rows, columns, means, best, given[0], frame, known, *given[1:], prior, _own(5.0), 0.05, drift, spread
     )  # fmt: skip
 
     def around(field, y, x):

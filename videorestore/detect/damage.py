@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.clip import FloatArray, Mask
@@ -291,13 +290,13 @@ def _seen_again(spot: _Spot, others: list[Seen], reach: float, slack: float) -> 
     area = len(spot.rows)
     for other in others:
         left, top, wide, high = other.box
-        off = max(abs(x + width / 2 - left - wide / 2), abs(y + height / 2 - top - high / 2))
-        if off <= _REPEATED and max(abs(width - wide), abs(height - high)) <= 2 * _REPEATED:
+        beside = abs(x + width / 2 - left - wide / 2)
+        level = abs(y + height / 2 - top - high / 2)
+        if beside >= reach * max(width, wide) + slack or level >= reach * max(height, high) + slack:
+            continue
+        if max(beside, level) <= _REPEATED and max(abs(width - wide), abs(height - high)) <= 2 * _REPEATED:
             continue  # the frame is repeated, and coded anew
-        alike = _alike((width, height, area), (wide, high, other.area))
-        beside = abs(x + width / 2 - left - wide / 2) < reach * max(width, wide) + slack
-        level = abs(y + height / 2 - top - high / 2) < reach * max(height, high) + slack
-        if alike and beside and level:
+        if _alike((width, height, area), (wide, high, other.area)):
             return True
     return False
 
@@ -308,18 +307,18 @@ def _on_course(spot: _Spot, *around: list[_Spot]) -> bool:
     before, last, after, beyond = (
         [_middle(s) for s in frame if _alike(own, (*s.place.box[2:], len(s.rows)))] for frame in around
     )
-    here, slack = _middle(spot), _REPEATED + _UNEVEN * min(spot.place.box[2:])
+    (x, y), slack = _middle(spot), _REPEATED + _UNEVEN * min(spot.place.box[2:])
     for first, second, times in ((last, before, 2), (after, beyond, 2), (last, after, -1)):
         for one in first:
-            there = here + times * (one - here)
-            if any(np.abs(other - there).max() <= slack for other in second):
+            u, v = x + times * (one[0] - x), y + times * (one[1] - y)
+            if any(abs(other[0] - u) <= slack and abs(other[1] - v) <= slack for other in second):
                 return True
     return False
 
 
-def _middle(spot: _Spot) -> NDArray[np.float64]:
+def _middle(spot: _Spot) -> tuple[float, float]:
     x, y, width, height = spot.place.box
-    return np.array([x + width / 2, y + height / 2])
+    return x + width / 2, y + height / 2
 
 
 def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

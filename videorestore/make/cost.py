@@ -29,10 +29,10 @@ SURROUNDINGS = 0.35
 
 DENOISING = {"fast": 0.25, "default": 0.89, "best": 1.07}
 ON_CURVE = 1.2
-SEARCHING, GLANCING = 0.92, 0.09
+SEARCHING, GLANCING = 0.83, 0.09
 """Seeking damage, for a megapixel of the picture as it is reduced for that; and where a glance shows nothing."""
 
-MENDING, MENDING_SPOTS = 7.0, 1.4
+MENDING, MENDING_SPOTS = 5.3, 1.4
 """Two passes over the boxes around holes, and the motion of whole frames: where holes are all over the picture, and where they
 are spots."""
 

@@ -54,6 +54,11 @@ class MaskSource(ABC):
         """The same masks where that file lies elsewhere."""
         return self
 
+    @property
+    def heard(self) -> bool:
+        """Whether the frames beside some hole show what is in it: else nothing but motion can tell of it."""
+        return True
+
     def of_field(self, parity: int, height: int) -> MaskSource:
         """The same masks for the fields of one parity of frames of this height; a search goes through the fields as they are."""
         return self
@@ -97,6 +102,11 @@ class ArrayMasks(MaskSource):
         masks = masks[None] if masks.ndim == 2 else masks
         return cls(bits=np.packbits(masks, axis=-1), width=masks.shape[-1])
 
+    @property
+    def heard(self) -> bool:
+        """See `MaskSource.heard`."""
+        return any(_heard([*self._unpacked(slice(k, k + 3))]) for k in range(len(self.bits) - 2))
+
     def of_field(self, parity: int, height: int) -> FieldMasks:
         """See `MaskSource.of_field`."""
         return FieldMasks(whole=self, parity=parity, height=height)
@@ -108,8 +118,10 @@ class ArrayMasks(MaskSource):
 
     def read(self, numbers: Sequence[int], frames: FloatArray) -> Masked:
         """See `MaskSource.read`."""
-        which = [0 if len(self.bits) == 1 else i for i in numbers]
-        return Masked(masks=np.unpackbits(self.bits[which], axis=-1, count=self.width).astype(bool))
+        return Masked(masks=self._unpacked([0 if len(self.bits) == 1 else i for i in numbers]))
+
+    def _unpacked(self, which: slice | list[int]) -> Mask:
+        return np.unpackbits(self.bits[which], axis=-1, count=self.width).astype(bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +137,15 @@ class FileMasks(MaskSource):
         For each mask 1 where it has a white pixel, else 0.
     index : FrameIndex
         Of the masks, so that they are found without counting them again.
+    heard : bool
+        See `MaskSource.heard`.
     """
 
     path: str
     first: int
     marked: bytes
     index: FrameIndex
+    heard: bool = True
 
     @property
     def file(self) -> str:
@@ -248,12 +263,14 @@ def load_masks(
         marked = bytearray()
         brightest = 0.0
         whole = True
-        only: Mask | None = None
+        heard = False
+        last: list[Mask] = []
         for frame in source.frames():
             mask = _white(frame)
             if not mask.any():
                 brightest = max(brightest, float(colour.working(frame).mean(axis=-1).max()))
-            only = None if marked else mask
+            last = [*last[-2:], mask]
+            heard = heard or _heard(last)
             marked.append(int(mask.any()))
             whole = whole and bool(mask.all())
         index = source.index()
@@ -267,8 +284,8 @@ def load_masks(
             f"the mask must mark missing pixels in white, the brightest in it has {brightest:.0f} of 255; "
             "make white what is marked."
         )
-    if only is not None and Path(path).suffix.lower() in IMAGE_SUFFIXES:
-        return ArrayMasks.of(only)
+    if count == 1 and Path(path).suffix.lower() in IMAGE_SUFFIXES:
+        return ArrayMasks.of(last[0])
     start, stop = span
     fits_clip = count >= stop if n_frames is None else count == n_frames
     if not fits_clip and count != stop - start:
@@ -278,7 +295,14 @@ def load_masks(
             "give one image for all frames or as many masks as frames."
         )
     first = 0 if fits_clip else start
-    return FileMasks(path=os.path.abspath(path), first=first, marked=bytes(marked), index=index)
+    return FileMasks(path=os.path.abspath(path), first=first, marked=bytes(marked), index=index, heard=heard)
+
+
+def _heard(masks: Sequence[Mask]) -> bool:
+    """Whether the first and the last of three masks leave a part of the one between in sight, see `MaskSource.heard`."""
+    from videorestore.motion.inpaint_scene import told
+
+    return len(masks) == 3 and told(masks[1], masks[0], masks[2])
 
 
 def _white(frame: Frame) -> Mask:

@@ -56,7 +56,7 @@ def _read(image: FloatArray, y: np.float32, x: np.float32, found: FloatArray) ->
         found[c] = upper + down * (lower - upper)
 
 
-@parallel_kernel(lambda flow, facts, at, *_: at.shape[0], grain=4)
+@parallel_kernel(lambda flow, facts, at, *_: at.shape[0], grain=32)
 def walk(
     start: int, stop: int, flow: FloatArray, facts: FloatArray, at: FloatArray, way: FloatArray, fade: np.float32,
     trust: FloatArray, doubt: FloatArray, seen: FloatArray,
@@ -87,7 +87,7 @@ def walk(
             seen[row, column] += here * fact[1]
 
 
-@parallel_kernel(lambda pixels, frame, known, trust, variance, sums: sums.shape[0])
+@parallel_kernel(lambda pixels, frame, known, trust, variance, sums: sums.shape[0], grain=8)
 def misfits(
     start: int, stop: int, pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray,
     variance: FloatArray, sums: FloatArray,
@@ -118,7 +118,7 @@ def misfits(
                         sums[row, column, count + i] += weight
 
 
-@parallel_kernel(lambda wide, *_: wide.shape[0], grain=4)
+@parallel_kernel(lambda wide, *_: wide.shape[0], grain=32)
 def shares(
     start: int, stop: int, wide: Mask, coarse: FloatArray, usual: FloatArray, voices: FloatArray, variance: FloatArray,
     finest: float, errors: FloatArray, prior: FloatArray,
@@ -151,18 +151,22 @@ def shares(
                 prior[i, y, x] /= total
 
 
-@parallel_kernel(lambda wide, pixels, frame, known, variance, prior, origin, sums: sums.shape[0])
+@parallel_kernel(
+    lambda wide, best, pixels, frame, known, variance, prior, origin, sums: sums.shape[0], grain=8
+)
 def teach(
-    start: int, stop: int, wide: Mask, pixels: FloatArray, frame: FloatArray, known: Mask, variance: FloatArray,
-    prior: FloatArray, origin: FloatArray, sums: FloatArray,
+    start: int, stop: int, wide: Mask, best: NDArray[np.int64], pixels: FloatArray, frame: FloatArray, known: Mask,
+    variance: FloatArray, prior: FloatArray, origin: FloatArray, sums: FloatArray,
 ) -> None:  # fmt: skip
     """What known pixels say of a regression on guesses about their mean.
 
-    wide (h, w): where they are asked, pixels (g, h, w, c), frame (h, w, c), known (h, w), variance and prior (g, h, w).
+    wide (h, w): where they are asked, best (g,): numbers of the guesses among pixels (n, h, w, c) and their variance (n, h, w),
+    frame (h, w, c), known (h, w), prior (g, h, w).
     Written are origin (h, w, c), the mean, and sums (h / BIN, w / BIN, g (g + 1) / 2 + 2 g + 1): a lower triangle of products, row by row, products with
     what is wanted, variances, and the share of pixels that are known.
     """
-    count, height, width, channels = pixels.shape
+    count = best.shape[0]
+    _, height, width, channels = pixels.shape
     share = np.float32(1.0 / (BIN * BIN))
     even = share / np.float32(channels)
     size = count * (count + 1) // 2
@@ -180,13 +184,13 @@ def teach(
                     for c in range(channels):
                         total = np.float32(0.0)
                         for i in range(count):
-                            total += prior[i, y, x] * pixels[i, y, x, c]
+                            total += prior[i, y, x] * pixels[best[i], y, x, c]
                         origin[y, x, c] = total
                     if not known[y, x]:
                         continue
                     for i in range(count):
                         for c in range(channels):
-                            step[i, c] = pixels[i, y, x, c] - origin[y, x, c]
+                            step[i, c] = pixels[best[i], y, x, c] - origin[y, x, c]
                     at = 0
                     for i in range(count):
                         for j in range(i + 1):
@@ -200,23 +204,23 @@ def teach(
                         for c in range(channels):
                             total += step[i, c] * (frame[y, x, c] - origin[y, x, c])
                         sums[row, column, size + i] += total * even
-                        sums[row, column, size + count + i] += variance[i, y, x] * share
+                        sums[row, column, size + count + i] += variance[best[i], y, x] * share
                     sums[row, column, size + 2 * count] += share
 
 
-@parallel_kernel(lambda rows, *_: -(-rows.shape[0] // LANES), grain=8)
+@parallel_kernel(lambda rows, *_: -(-rows.shape[0] // LANES), grain=64)
 def regress(
     start: int, stop: int, rows: NDArray[np.int64], columns: NDArray[np.int64], coarse: FloatArray,
-    pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray, variance: FloatArray,
+    best: NDArray[np.int64], pixels: FloatArray, frame: FloatArray, known: Mask, trust: FloatArray, variance: FloatArray,
     errors: FloatArray, prior: FloatArray, own: FloatArray, finest: float, drift: FloatArray, spread: FloatArray,
 ) -> None:  # fmt: skip
     """The ridge regression on guesses at the listed pixels, each without its own value, `LANES` pixels at once.
 
-    coarse: means of what `teach` gives; own (BIN,): along one axis, what a pixel itself counts for in such a mean, by its
+    coarse: means of what `teach` gives; best (g,): numbers of the guesses among all of them; own (BIN,): along one axis, what a pixel itself counts for in such a mean, by its
     place in its bin; errors as `shares` gives them; drift (h, w, c) holds the origin and is replaced; spread (h, w) of the
     guesses about it is written.
     """
-    count, _, _, channels = pixels.shape
+    count, channels = best.shape[0], pixels.shape[3]
     size = count * (count + 1) // 2
     here = np.empty(size + 2 * count + 1, np.float32)
     gram = np.empty((count * count, LANES), np.float32)
@@ -236,10 +240,10 @@ def regress(
             least = np.float32(np.inf)
             typical = np.float32(0.0)
             for i in range(count):
-                least = min(least, errors[i, y, x])
-                typical += errors[i, y, x] / count
+                least = min(least, errors[best[i], y, x])
+                typical += errors[best[i], y, x] / count
                 for c in range(channels):
-                    step[i, c] = pixels[i, y, x, c] - drift[y, x, c]
+                    step[i, c] = pixels[best[i], y, x, c] - drift[y, x, c]
             for c in range(channels):
                 wanted[c] = frame[y, x, c] - drift[y, x, c]
             fine = min(max(least, np.float32(finest)), np.float32(1.0))
@@ -256,10 +260,12 @@ def regress(
                             total -= self * even * step[i, c] * step[j, c]
                     gram[i * count + j, lane] = total * over
                     at += 1
-                doubt = variance[i, y, x]
+                doubt = variance[best[i], y, x]
                 around = (here[size + count + i] - self * doubt) * over
-                sure = max(trust[i, y, x], np.float32(0.02))
-                ridge = max(doubt - around, np.float32(0.0)) + (errors[i, y, x] + doubt) * (1 / sure - 1)
+                sure = max(trust[best[i], y, x], np.float32(0.02))
+                ridge = max(doubt - around, np.float32(0.0)) + (errors[best[i], y, x] + doubt) * (
+                    1 / sure - 1
+                )
                 gram[i * count + i, lane] += 2 * fine + np.float32(0.05) * typical + ridge
         solve_lanes(gram, weight, count)
         for lane in range(used):
@@ -267,19 +273,19 @@ def regress(
             for c in range(channels):
                 total = np.float32(0.0)
                 for i in range(count):
-                    total += weight[i, lane] * (pixels[i, y, x, c] - drift[y, x, c])
+                    total += weight[i, lane] * (pixels[best[i], y, x, c] - drift[y, x, c])
                 drift[y, x, c] += total
             total = np.float32(0.0)
             for i in range(count):
                 off = np.float32(0.0)
                 for c in range(channels):
-                    apart = pixels[i, y, x, c] - drift[y, x, c]
+                    apart = pixels[best[i], y, x, c] - drift[y, x, c]
                     off += apart * apart
-                total += prior[i, y, x] * (off * even + variance[i, y, x])
+                total += prior[i, y, x] * (off * even + variance[best[i], y, x])
             spread[y, x] = total
 
 
-@parallel_kernel(lambda rows, *_: rows.shape[0], grain=64)
+@parallel_kernel(lambda rows, *_: rows.shape[0], grain=1024)
 def mingle(
     start: int, stop: int, rows: NDArray[np.int64], columns: NDArray[np.int64], coarse: FloatArray,
     known: Mask, detail: FloatArray, alone: FloatArray, wanted: FloatArray, farther: FloatArray,

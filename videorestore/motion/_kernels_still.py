@@ -28,7 +28,7 @@ def _middle(values: Doubles, count: int) -> float:
     return total / max(count - 2 * cut, 1)
 
 
-@parallel_kernel(lambda frames, shown, *_: shown.shape[1], grain=4)
+@parallel_kernel(lambda frames, shown, *_: shown.shape[1], grain=32)
 def resting(
     start: int, stop: int, frames: FloatArray, shown: Mask, wide: Mask, own: int, top: int, left: int,
     mean: FloatArray, near: FloatArray, apart: FloatArray, sides: FloatArray, count: FloatArray,
@@ -76,7 +76,7 @@ def resting(
             apart[y, x] = gap / np.float32(4 * channels)
 
 
-@parallel_kernel(lambda frames, masks, k, *_: masks.shape[1], grain=8)
+@parallel_kernel(lambda frames, masks, k, *_: masks.shape[1], grain=32)
 def settle(
     start: int, stop: int, frames: FloatArray, masks: Mask, k: int, reach: int, fewest: int, same: float, near: float,
     made: FloatArray,

@@ -108,14 +108,20 @@ def half_flow(first: Bytes, second: Bytes) -> Floats:
 
 
 def medium_flow(
-    first: Bytes, second: Bytes, *, start: Floats | None = None, fine: bool = False, smooth: bool = True
+    first: Bytes,
+    second: Bytes,
+    *,
+    start: Floats | None = None,
+    fine: bool = False,
+    smooth: bool = True,
+    steps: int = 12,
 ) -> Floats:
     """Careful flow ``(h, w, 2)`` between two lumas ``(h, w)`` uint8, from ``start`` (h, w, 2) where given.
 
     The last step is made at half the resolution, and with ``fine`` at the full one, at about three times the cost. To
     ``smooth`` the flow costs as much as to find it.
     """
-    return _padded(first, second, start, _careful(4 if fine else 3, fine=fine, smooth=smooth))
+    return _padded(first, second, start, _careful(4 if fine else 3, fine=fine, smooth=smooth, steps=steps))
 
 
 class View:
@@ -337,7 +343,7 @@ def _changed(flow: Floats, start: Floats) -> list[tuple[slice, slice]]:
     return boxes if sum(work(box) for box in boxes) < work(around) else [around]
 
 
-def _careful(stride: int, *, fine: bool, smooth: bool) -> Callable[[], cv2.DISOpticalFlow]:
+def _careful(stride: int, *, fine: bool, smooth: bool, steps: int = 12) -> Callable[[], cv2.DISOpticalFlow]:
     """Makes estimators with patches every ``stride`` pixels of their finest scale: the full one, or half of it."""
 
     def make() -> cv2.DISOpticalFlow:
@@ -345,7 +351,7 @@ def _careful(stride: int, *, fine: bool, smooth: bool) -> Callable[[], cv2.DISOp
         estimator.setFinestScale(0 if fine else 1)
         estimator.setPatchSize(8)
         estimator.setPatchStride(stride)
-        estimator.setGradientDescentIterations(12)
+        estimator.setGradientDescentIterations(steps)
         estimator.setVariationalRefinementIterations(_SMOOTHING if smooth else 0)
         return estimator
 

@@ -79,6 +79,7 @@ def inpaint(
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer))
         for k in pulse.counted(todo.tolist()):
             mean, spread = scene.result(k + start - first)
+            scene.forget(k + start - first + 1)
             weight = share[k][..., None]
             value[k, inner[0], inner[1]] += weight * mean[cut[0], cut[1]]
             variance[k, inner[0], inner[1]] += weight * spread[cut[0], cut[1]]

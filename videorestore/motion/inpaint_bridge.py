@@ -17,7 +17,7 @@ from videorestore.motion.inpaint_fusion import WINDOW, Guess
 from videorestore.motion.interpolate import interpolate
 
 _DEPTH = 3.0  # a hole deeper than this many pixels is large: no spatial fill lets a flow see through it
-_MARGIN = 16  # pixels beyond these, and beyond the motion, that its paths are found from
+_MARGIN = 8  # pixels beyond these, and beyond the motion, that its paths are found from
 _ENDS = 0.17  # share, per frame between the ends, of the variance of that moment that other guesses leave
 _MANY = 4000.0  # known pixels that teach as much about the moment between the ends as what is usual
 _CELL = 8  # pixels, of the grid on which boxes are found; a multiple of the bins of the fusion

@@ -29,7 +29,7 @@ _DEEP = (
     4.0  # sigma of the part of a hole whose usual depth is that of the known pixels that stand back from it
 )
 _MEAN = 3.0  # sigma of the local mean of a residual
-_MOST_GUESSES = 8  # guesses that enter one regression
+_MOST = 6, 8  # guesses that enter one regression, in the first pass and in the second
 _FINEST = 0.05  # squared error in levels that is as good as none
 _LARGEST = 24.0  # a residual beyond this is an occlusion, not a field to be kriged
 
@@ -142,15 +142,17 @@ def fuse(
     if not guesses:
         return np.where(known[..., None], frame, spatial), spatial_sd**2
     around = Around(known) if around is None else around
-    drift, doubt = _drift(frame, around, guesses)
+    drift, doubt = _drift(frame, around, guesses, _MOST[kriged])
     residual = np.clip(frame - drift, -_LARGEST, _LARGEST)
     detail = around.predicted(residual, kriged)
     alone = np.where(known[..., None], around.predicted(frame, kriged), spatial) - drift
     return _mended(frame, around, drift, doubt, detail, alone, over_channels(spatial_sd * spatial_sd))
 
 
-def _drift(frame: FloatArray, around: Around, guesses: list[Guess]) -> tuple[FloatArray, FloatArray]:
-    """The best mixture of the guesses, and its own doubt ``(height, width)`` beyond what is seen around."""
+def _drift(
+    frame: FloatArray, around: Around, guesses: list[Guess], most: int
+) -> tuple[FloatArray, FloatArray]:
+    """The best mixture of the guesses, at ``most`` so many, and its own doubt ``(height, width)`` beyond what is seen around."""
     known, near = around.known, around.near
     pixels = np.stack([guess.pixels for guess in guesses])
     trust = np.stack([guess.trust for guess in guesses])
@@ -162,20 +164,22 @@ def _drift(frame: FloatArray, around: Around, guesses: list[Guess]) -> tuple[Flo
     errors, prior = np.zeros_like(trust), np.zeros_like(trust)
     # Where a guess is right to a fraction of a level, as in a still picture, fractions tell the guesses apart.
     shares(around.wide, _spread(sums, _TEACH), usual, voices, variance, _FINEST, errors, prior)
-    if len(guesses) > _MOST_GUESSES:
-        most = prior[:, ~known].sum(axis=1)
-        best = np.sort(np.argsort(-most, kind="stable")[:_MOST_GUESSES])
-        pixels, trust, variance, errors = pixels[best], trust[best], variance[best], errors[best]
-        prior = prior[best] / np.maximum(prior[best].sum(axis=0), np.float32(1e-9))
-    count = len(pixels)
+    best = np.arange(len(guesses))
+    if len(guesses) > most:
+        holes = (~known).astype(np.uint8)
+        told = [-cv2.mean(share, holes)[0] for share in prior]
+        best = np.sort(np.argsort(told, kind="stable")[:most])
+        prior = prior[best]
+        prior /= np.maximum(prior.sum(axis=0), np.float32(1e-9))
+    count = len(best)
     drift = np.empty(frame.shape, np.float32)
     spread = np.zeros(known.shape, np.float32)
     sums = _bins(known.shape, count * (count + 1) // 2 + 2 * count + 1)
-    teach(around.wide, pixels, frame, known, variance, prior, drift, sums)
+    teach(around.wide, best, pixels, frame, known, variance, prior, drift, sums)
     rows, columns = np.nonzero(near)
     regress(
-        rows, columns, _spread(sums, _TEACH), pixels, frame, known, trust, variance, errors, prior, _own(_TEACH),
-        _FINEST, drift, spread,
+        rows, columns, _spread(sums, _TEACH), best, pixels, frame, known, trust, variance, errors, prior,
+        _own(_TEACH), _FINEST, drift, spread,
     )  # fmt: skip
     usually = _wide_mean(spread, known & near, _MEND)
     return drift, np.maximum(spread - usually, 0)

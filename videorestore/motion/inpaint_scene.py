@@ -7,8 +7,9 @@ in boxes around the holes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from typing import Any, Generic, TypeVar
 
 import cv2
 import numpy as np
@@ -26,7 +27,7 @@ from videorestore.motion.warp import grid
 from videorestore.spatial.kriging import fill
 from videorestore.spatial.membrane import blur, gaussian_mean, push_pull
 
-FIRST, SECOND = 4, 12
+FIRST, SECOND = 3, 6
 """Frames on either side that the first and the second pass look for content in."""
 
 BRIDGE = 6
@@ -50,8 +51,35 @@ _FADE = 0.8  # trust that is left per step
 _MISS = 1.5  # pixels by which forward and backward may disagree
 _TOLD = 0.5  # share of the missing pixels that the next frames must show for another model to be heard
 _LATE = 0.03  # share of the missing pixels that may still be unseen when no farther frame is asked
+_STEPS = 12, 6  # of the search for motion in either pass: the second finds the same by half of them
 _ANEW = 12  # pixels around a hole in which the second pass seeks its motion anew
 _FEW = 0.2  # share of missing pixels below which the first pass need not be careful: it only fills in for the second
+
+
+def told(hole: Mask, *beside: Mask) -> bool:
+    """Whether the holes of the frames beside leave so much of a hole in sight that another model is heard there."""
+    shown = ~np.logical_or.reduce(beside)
+    return bool(hole.any() and shown[hole].mean() >= _TOLD)
+
+
+_Made = TypeVar("_Made")
+
+
+class _Kept(Generic[_Made]):
+    """What a function makes of the number of a frame, first of all or after a level, until it is forgotten."""
+
+    def __init__(self, make: Callable[..., _Made]) -> None:
+        self._make = make
+        self._made: dict[tuple[int, ...], _Made] = {}
+
+    def __call__(self, *key: int) -> _Made:
+        if key not in self._made:
+            self._made[key] = self._make(*key)
+        return self._made[key]
+
+    def forget(self, before: int, place: int = 0) -> None:
+        """Forget what belongs to earlier frames; ``place`` of the number in the key."""
+        self._made = {key: made for key, made in self._made.items() if key[place] >= before}
 
 
 class Scene:
@@ -72,23 +100,36 @@ class Scene:
         self.frames: FloatArray = np.where(holes[..., None], np.float32(0), frames).astype(np.float32)
         self.whole: NDArray[np.bool_] = np.asarray(~holes.any(axis=(1, 2)))
         self.few: NDArray[np.bool_] = np.asarray(holes.mean(axis=(1, 2)) < _FEW)
-        self.boxes = cache(lambda k: boxes_around(~self.known[k], WINDOW))
-        self.around = cache(lambda k, at: Around(self.known[k][self.boxes(k)[at]]))
-        self.spatial = cache(self._spatial)
-        self.deep = cache(lambda k: deep_parts(self.known[k]))
-        self.clear = cache(self._clear)
+        self.boxes = _Kept(lambda k: boxes_around(~self.known[k], WINDOW))
+        self.around = _Kept(lambda k, at: Around(self.known[k][self.boxes(k)[at]]))
+        self.spatial = _Kept(self._spatial)
+        self.deep = _Kept(lambda k: deep_parts(self.known[k]))
+        self.clear = _Kept(self._clear)
         bridges = Bridges(self.frames, self.known, self.deep, lambda k: self.spatial(k)[0], BRIDGE)
-        self.bridge = cache(bridges.at)
-        self.alone = cache(self._alone)
-        self.filled = cache(self._filled)
-        self.vectors = cache(self._vectors)
-        self.flow = cache(self._flow)
-        self.rest = cache(self._rest)
-        self.other = cache(lambda k: None if beside is None else self._judged(k, beside[0][k], beside[1][k]))
+        self.bridge = _Kept(bridges.at)
+        self.alone = _Kept(self._alone)
+        self.filled = _Kept(self._filled)
+        self.vectors = _Kept(self._vectors)
+        self.flow = _Kept(self._flow)
+        self.rest = _Kept(self._rest)
+        self.other = _Kept(lambda k: None if beside is None else self._judged(k, beside[0][k], beside[1][k]))
+        # What is followed far comes back along all motion on the way.
+        self._far = FAR if any(self.deep(k).any() for k in range(len(holes)) if not self.whole[k]) else SECOND
 
     def result(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Mean and variance ``(height, width, channels)`` of frame k after both passes."""
         return self._mend(k, 1, SECOND)
+
+    def forget(self, before: int) -> None:
+        """Forget what the results of earlier frames were made of, but for what the others look back at."""
+        kept: _Kept[Any]
+        for kept in (self.around, self.alone, self.rest, self.other, self.bridge):
+            kept.forget(before)
+        self.spatial.forget(before - SECOND - BRIDGE)
+        self.clear.forget(before - STATIC)
+        for kept in (self.filled, self.vectors):
+            kept.forget(before - SECOND, place=1)
+        self.flow.forget(before - self._far, place=1)
 
     def _spatial(self, k: int) -> tuple[FloatArray, FloatArray]:
         pixels, sd = self.frames[k].copy(), np.zeros_like(self.frames[k])
@@ -144,12 +185,15 @@ class Scene:
         anew = boxes_around(~(self.known[i] & self.known[j]), _ANEW, cell=4) if level else []
         if not level or share_of(anew, here.shape) > DENSE:
             # Half of the resolution sees past narrow holes, and is misled less by what fills them at first.
-            vectors = medium_flow(here, there, fine=bool(level or not (self.few[i] and self.few[j])))
+            fine = bool(level or not (self.few[i] and self.few[j]))
+            vectors = medium_flow(here, there, fine=fine, steps=_STEPS[level])
         else:
             # Only what was filled has changed since the first pass.
             vectors = self.vectors(0, i, j).copy()
             for box in anew:
-                vectors[box] = medium_flow(here[box], there[box], start=vectors[box], fine=True)
+                vectors[box] = medium_flow(
+                    here[box], there[box], start=vectors[box], fine=True, steps=_STEPS[level]
+                )
         blind = self._blind(i) if not self.whole[i] else None
         if blind is None or not blind.any():
             return vectors
@@ -203,9 +247,8 @@ class Scene:
         what fills it there was learnt from this very frame: it tells nothing.
         """
         known = self.known[k]
-        beside = [j for j in (k - 1, k + 1) if 0 <= j < len(self.known)]
-        shown = np.asarray(self.known[beside].all(axis=0))
-        if not known.any() or shown[~known].mean() < _TOLD:
+        shown = np.asarray(self.known[[j for j in (k - 1, k + 1) if 0 <= j < len(self.known)]].all(axis=0))
+        if not known.any() or not told(~known, ~shown):
             return None
         off = float(np.square((pixels - self.frames[k])[known]).mean())
         return Guess(pixels=pixels, trust=shown.astype(np.float32), variance=variance, usual=off)

@@ -65,7 +65,7 @@ def _nearest(
     return count
 
 
-@parallel_kernel(lambda known, rows, *_: -(-rows.shape[0] // LANES), grain=4)
+@parallel_kernel(lambda known, rows, *_: -(-rows.shape[0] // LANES), grain=32)
 def krige_weights(
     start: int, stop: int, known: Mask, rows: NDArray[np.int64], columns: NDArray[np.int64],
     offsets: NDArray[np.int64], alone: FloatArray, pairs: FloatArray, gap: FloatArray, nugget: np.float32,
@@ -119,7 +119,7 @@ def krige_weights(
             variance[p] = max(left, _NONE)
 
 
-@parallel_kernel(lambda values, places, *_: places.shape[0], grain=256)
+@parallel_kernel(lambda values, places, *_: places.shape[0], grain=2048)
 def weighted_sums(
     start: int,
     stop: int,

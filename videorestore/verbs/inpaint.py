@@ -14,7 +14,7 @@ from videorestore.make.work import Progress, Work, silent
 from videorestore.media import open_source
 from videorestore.media.source import Source
 from videorestore.plan.assemble import assemble, identity_slots
-from videorestore.plan.choose import choose
+from videorestore.plan.choose import Choice, choose
 from videorestore.plan.interlaced import by_flag, field_wise, surely_interlaced
 from videorestore.plan.scan import Scan, frames_with_nan, scan
 from videorestore.plan.tapes import tape_of
@@ -38,7 +38,10 @@ def plan(source: Source, options: InpaintOptions, budget: int, progress: Progres
         tape = tape_of(source, found.fields.settled(), progress)
     masks = find_masks(source, found, options.mask) if tape is None else None
     view = FieldView(source, 0) if fields else source
-    choice = choose(view, found, options, "inpaint", found.noises, progress)
+    if options.model == "auto" and masks is not None and not masks.heard:
+        choice = Choice(models=("motion",) * len(found.shots), findings={"model": "motion"})
+    else:
+        choice = choose(view, found, options, "inpaint", found.noises, progress)
     steps = Steps(slots=identity_slots(found), masks=masks, quality=options.quality)
     work = assemble("inpaint", view, found, steps, options, choice, budget)
     return field_wise(source, found, work, tape) if fields else work
