@@ -57,7 +57,7 @@ def read_one(image: NDArray[np.generic], x: np.float32, y: np.float32) -> np.flo
     return upper * (np.float32(1.0) - v) + lower * v
 
 
-@parallel_kernel(lambda first, *_: first.shape[0], grain=64)
+@parallel_kernel(lambda first, *_: first.shape[0], grain=128)
 def judge(
     start: int,
     stop: int,
@@ -109,7 +109,7 @@ def judge(
             difference[y, x] = abs(np.float32(first[y, x]) - seen)
 
 
-@parallel_kernel(lambda other, *_: other.shape[0], grain=64)
+@parallel_kernel(lambda other, *_: other.shape[0], grain=128)
 def take_better(
     start: int,
     stop: int,
@@ -148,7 +148,7 @@ def _error(miss: np.float32) -> np.float32:
     return sd * sd + FLOW_SD * FLOW_SD
 
 
-@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=64)
+@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=128)
 def past_hidden(
     start: int,
     stop: int,
@@ -190,7 +190,7 @@ def past_hidden(
                 whole[y, x, k] = value + share * (-steps * behind[y, x, k] - value)
 
 
-@parallel_kernel(lambda here, near, far, behind, *_: behind.shape[0], grain=64)
+@parallel_kernel(lambda here, near, far, behind, *_: behind.shape[0], grain=128)
 def unrest(
     start: int,
     stop: int,
@@ -218,7 +218,7 @@ def unrest(
             out[y, x] = abs(seen - (share * a + (np.float32(1.0) - share) * b))
 
 
-@parallel_kernel(lambda whole, *_: whole.shape[0], grain=64)
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=128)
 def bend_paths(
     start: int,
     stop: int,
@@ -273,7 +273,7 @@ def bend_paths(
             judged[y, x, 1] = trust * (bend_u * bend_u + bend_v * bend_v)
 
 
-@parallel_kernel(lambda whole, *_: whole.shape[0], grain=64)
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=128)
 def shrink_bend(
     start: int,
     stop: int,

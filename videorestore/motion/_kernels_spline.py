@@ -48,14 +48,14 @@ def filter_line(line: Floats) -> None:
         line[0, c] *= np.float32(6.0)
 
 
-@parallel_kernel(lambda pixels: pixels.shape[0], grain=64)
+@parallel_kernel(lambda pixels: pixels.shape[0], grain=128)
 def filter_rows(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every row of ``(h, w + 3, c)``, but for one element before it and two after it, in place."""
     for y in range(start, stop):
         filter_line(pixels[y, 1:-2])
 
 
-@parallel_kernel(lambda pixels: (pixels.shape[1] * pixels.shape[2] + _STRIP - 1) // _STRIP, grain=4)
+@parallel_kernel(lambda pixels: (pixels.shape[1] * pixels.shape[2] + _STRIP - 1) // _STRIP, grain=8)
 def filter_columns(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every column of ``(h, w, c)``, in place: columns side by side, as they lie in memory."""
     height, width, channels = pixels.shape

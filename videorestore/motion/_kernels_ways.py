@@ -68,7 +68,7 @@ def between(upper: Floats, lower: Floats, down: np.float32, line: Floats) -> Non
         line[k] = upper[k] + down * (lower[k] - upper[k])
 
 
-@parallel_kernel(lambda paths, *_: paths.shape[1], grain=64)
+@parallel_kernel(lambda paths, *_: paths.shape[1], grain=128)
 def ways_along(
     start: int, stop: int,
     paths: Floats, there: Floats, back: Floats, sure_there: Floats, sure_back: Floats, size: int, share: np.float32,
@@ -124,7 +124,7 @@ def ways_along(
                 ways[y, x, at + 7] = np.float32(0.0)
 
 
-@parallel_kernel(lambda costs, *_: costs.shape[0], grain=64)
+@parallel_kernel(lambda costs, *_: costs.shape[0], grain=128)
 def weigh_candidates(
     start: int, stop: int, costs: Floats, support: Floats, size: int, paths: Floats, gaps: Floats, weights: Floats,
     evidence: Floats,

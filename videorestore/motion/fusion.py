@@ -73,7 +73,7 @@ def path_between(
         way[m, k] = one + across * (line[after + np.uintp(k)] - one)
 
 
-@parallel_kernel(lambda earlier, later, still, passing, first, second, ways, *_: ways.shape[0], grain=16)
+@parallel_kernel(lambda earlier, later, still, passing, first, second, ways, *_: ways.shape[0], grain=32)
 def look(
     start: int, stop: int,
     earlier: Floats, later: Floats, still: Bytes, passing: bool, first: Floats, second: Floats,
@@ -216,7 +216,7 @@ def look(
                 costs[row, column, m] /= pixels
 
 
-@parallel_kernel(lambda mean, *_: mean.shape[0], grain=64)
+@parallel_kernel(lambda mean, *_: mean.shape[0], grain=128)
 def fuse(
     start: int, stop: int, mean: Floats, others: Floats, weights: Floats, size: int, single: Bytes
 ) -> None:
@@ -255,7 +255,7 @@ def fuse(
                 mean[y, x, c] = value
 
 
-@parallel_kernel(lambda first, *_: first.shape[0], grain=64)
+@parallel_kernel(lambda first, *_: first.shape[0], grain=128)
 def compare(
     start: int, stop: int, first: Floats, second: Floats, limit: np.float32, close: Bytes, same: Bytes
 ) -> None:

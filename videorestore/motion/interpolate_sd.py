@@ -65,7 +65,7 @@ def deviation(mean: Floats, evidence: Evidence) -> Floats:
     return np.asarray(large[:height, :width], np.float32)
 
 
-@parallel_kernel(lambda texture, *_: texture.shape[0], grain=64)
+@parallel_kernel(lambda texture, *_: texture.shape[0], grain=128)
 def weigh(
     start: int, stop: int,
     texture: Floats, gap: Floats, doubt: Floats, unrest: Floats, copied: Bytes, size: int, left: Floats,
@@ -97,7 +97,7 @@ def copied(same: Bytes) -> Bytes:
     return np.asarray(counts)
 
 
-@parallel_kernel(lambda mean, size, steep: steep.shape[0], grain=64)
+@parallel_kernel(lambda mean, size, steep: steep.shape[0], grain=128)
 def slope(start: int, stop: int, mean: Floats, size: int, steep: Floats) -> None:
     """Write the length of the brightness gradient (Sobel), in levels per pixel, of a frame ``(h, w, c)``.
 
