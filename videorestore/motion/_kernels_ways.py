@@ -156,7 +156,8 @@ def weigh_candidates(
                 least = min(least, costs[y, x, m])
             for m in range(candidates):
                 weight = support[m, y, x] + np.float32(1e-3)
-                weight *= np.exp((least - costs[y, x, m]) / TEMPERATURE)
+                if costs[y, x, m] > least:
+                    weight *= np.exp((least - costs[y, x, m]) / TEMPERATURE)
                 weights[y, x, m] = weight
                 total += weight
             gap = doubt = unrest = np.float32(0.0)

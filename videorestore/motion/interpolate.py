@@ -299,9 +299,12 @@ def _standing(window: _Window, before: int) -> Bytes:
     two = _mostly(agree, 7)
     if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
         return two
+    both = agree & window.alike(low)[0]
+    if not _mostly(both, 4).any():
+        return two
     close, same = np.empty((2, *agree.shape), np.uint8)
     compare(window.frames[before], window.frames[high - 1], np.float32(_STILL), close, same)
-    return two | _mostly(agree & window.alike(low)[0] & close, 4)
+    return two | _mostly(both & close, 4)
 
 
 def _even(times: NDArray[np.float64]) -> bool:
