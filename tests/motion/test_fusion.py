@@ -6,7 +6,8 @@ import pytest
 from scipy import ndimage
 
 from videorestore.motion._kernels_spline import read_spline
-from videorestore.motion.fusion import TEMPERATURE, compare, fuse, look, spline_coefficients
+from videorestore.motion._kernels_ways import TEMPERATURE, WAY, ways_along, weigh_candidates
+from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
 
 pytestmark = pytest.mark.kernel
 
@@ -47,18 +48,20 @@ def looked(
     there = np.zeros((*shape[:2], 2), np.float32) if flow is None else flow
     back = -there if back is None else back
     sures = np.full((2, *there.shape[:2]), sure, np.float32)
-    blends = np.empty((len(paths), *shape), np.float32)
-    gaps, costs = np.empty((2, *shape[:2], len(paths)), np.float32)
+    grid, count = paths.shape[1:3], len(paths)
+    ways, agree = np.empty((*grid, WAY * count), np.float32), np.empty(grid, np.uint8)
+    ways_along(paths, there, back, *sures, size, np.float32(share), ways, agree)
+    mean, others = np.empty(shape, np.float32), np.empty((count - 1, *shape), np.float32)
+    gaps, costs = np.empty((2, *grid, count), np.float32)
     splines = spline_coefficients(first), spline_coefficients(second)
     still, single = np.zeros(shape[:2], np.uint8) if still is None else still, np.empty(shape[:2], np.uint8)
     support = np.full(paths.shape[:3], 3.0, np.float32)
     look(
-        first, second, still, passing, *splines, there, back, *sures, size, paths, support, np.float32(share),
-        blends, gaps, costs, single,
+        first, second, still, passing, *splines, ways, agree, size, support, np.float32(share), mean, others, gaps,
+        costs, single,
     )  # fmt: skip
-    alone = single > 0
-    blends[1:, alone], gaps[alone, 1:] = blends[0, alone], gaps[alone, :1]
-    return blends, gaps, costs
+    others[:, single > 0] = mean[single > 0]
+    return np.concatenate([mean[None], others]), gaps, costs
 
 
 def test_without_motion_the_blend_is_linear_in_time():
@@ -102,15 +105,17 @@ def test_what_passes_over_what_stands_still_is_seen():
 
 
 def test_paths_of_reduced_frames_are_read_between_them():
-    """As `cv2.resize` enlarges them, vectors and all."""
+    """As `cv2.resize` enlarges them, vectors and all; what frames differ by there is the mean over a square."""
     first, second = frame((8, 12, 3)), frame((8, 12, 3), seed=1)
     small = np.random.default_rng(2).normal(0, 1, (3, 4, 6, 4)).astype(np.float32)
     large = np.stack([cv2.resize(2 * path, (12, 8)) for path in small])
     flow = np.zeros((4, 6, 2), np.float32)
-    half = looked(first, second, small, flow=flow, size=2)
-    whole = looked(first, second, large, flow=flow.repeat(2, axis=0).repeat(2, axis=1))
-    for one, other in zip(whole, half):
-        np.testing.assert_allclose(one, other, atol=0.05)
+    # Nothing is visible along these paths, so that time alone weighs both frames.
+    half, gaps, _ = looked(first, second, small, flow=flow + 90, size=2)
+    whole, fine, _ = looked(first, second, large, flow=2 * flow.repeat(2, axis=0).repeat(2, axis=1) + 90)
+    np.testing.assert_allclose(half, whole, atol=0.05)
+    squares = fine.reshape(4, 2, 6, 2, 3).mean(axis=(1, 3))
+    np.testing.assert_allclose(gaps, squares, atol=0.05)
 
 
 def test_a_path_that_the_flows_contradict_costs_nothing():
@@ -133,18 +138,33 @@ def test_what_surely_moves_elsewhere_covers_the_pixel():
     np.testing.assert_allclose(both[0], (first + second) / 2, atol=0.01)
 
 
+def weighed(costs, supports, paths, gaps, size=1):
+    weights, evidence = np.empty_like(costs), np.empty((3, *costs.shape[:2]), np.float32)
+    weigh_candidates(costs, supports, size, paths, gaps, weights, evidence)
+    return weights, evidence
+
+
 def test_fuse_is_a_weighted_mean():
     blends = np.stack([frame((5, 6, 3), seed) for seed in range(3)])
     supports = frame((3, 5, 6), 9) / 255
     paths, costs, gaps = frame((3, 5, 6, 6), 8), frame((5, 6, 3), 7) / 50, frame((5, 6, 3), 6)
     weights = (supports + 1e-3) * np.exp(-np.moveaxis(costs, 2, 0) / TEMPERATURE)
     weights /= weights.sum(axis=0)
-    mean, evidence = np.empty((5, 6, 3), np.float32), np.empty((3, 5, 6), np.float32)
-    fuse(costs, supports, 1, paths, blends, gaps, np.zeros((5, 6), np.uint8), mean, evidence)
+    found, evidence = weighed(costs, supports, paths, gaps)
+    mean = blends[0].copy()
+    fuse(mean, blends[1:], found, 1, np.zeros((5, 6), np.uint8))
     np.testing.assert_allclose(mean, (weights[..., None] * blends).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[0], (weights * np.moveaxis(gaps, 2, 0)).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[1], (weights * paths[..., 4]).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(evidence[2], (weights * paths[..., 5]).sum(axis=0), rtol=1e-4)
+
+
+def test_costs_however_high_leave_weights_that_add_up_to_one():
+    costs = np.full((2, 3, 3), 254.0, np.float32)
+    costs[..., 1] = 250.0
+    weights, _ = weighed(costs, np.ones((3, 2, 3), np.float32), np.ones((3, 2, 3, 6), np.float32), costs)
+    np.testing.assert_allclose(weights.sum(axis=2), 1.0, rtol=1e-5)
+    assert (weights[..., 1] > 0.5).all()
 
 
 def test_compare_tells_what_is_close_and_what_is_the_same():
@@ -165,29 +185,33 @@ def test_flows_of_reduced_frames_are_read_where_they_belong():
     large = np.full((8, 12, 2), (2.0, 0.0), np.float32)
     whole = looked(first, second, paths, flow=large, back=-large, sure=1.0)
     half = looked(first, second, paths[:, ::2, ::2] / 2, flow=small, back=-small, sure=1.0, size=2)
-    for one, other in zip(whole, half):
-        np.testing.assert_allclose(one, other, atol=1e-3)
+    np.testing.assert_allclose(whole[0], half[0], atol=1e-3)
+    for one, other in zip(whole[1:], half[1:]):
+        np.testing.assert_allclose(one.reshape(4, 2, 6, 2, 1).mean(axis=(1, 3)), other, atol=1e-3)
+
+
+def test_weights_of_reduced_paths_are_read_between_them():
+    rng = np.random.default_rng(0)
+    blends = rng.uniform(0, 255, (2, 4, 6, 3)).astype(np.float32)
+    weights = rng.uniform(0, 1, (2, 3, 2)).astype(np.float32)
+    weights[..., 0] = 1 - weights[..., 1]
+    mean = blends[0].copy()
+    fuse(mean, blends[1:], weights, 2, np.zeros((4, 6), np.uint8))
+    large = cv2.resize(weights, (6, 4))
+    np.testing.assert_allclose(mean, (large.transpose(2, 0, 1)[..., None] * blends).sum(axis=0), rtol=1e-4)
 
 
 def test_doubt_of_reduced_paths_is_in_pixels_of_the_frame():
     rng = np.random.default_rng(0)
-    costs, gaps = np.zeros((4, 6, 2), np.float32), rng.uniform(0, 9, (4, 6, 2)).astype(np.float32)
-    support, blends = np.ones((2, 2, 3), np.float32), rng.uniform(0, 255, (2, 4, 6, 3)).astype(np.float32)
+    costs, gaps = np.zeros((2, 3, 2), np.float32), rng.uniform(0, 9, (2, 3, 2)).astype(np.float32)
     paths = rng.uniform(0, 2, (2, 2, 3, 6)).astype(np.float32)
-    mean, evidence = np.empty((4, 6, 3), np.float32), np.empty((3, 4, 6), np.float32)
-    fuse(costs, support, 2, paths, blends, gaps, np.zeros((4, 6), np.uint8), mean, evidence)
-    large = paths.mean(axis=0).repeat(2, axis=0).repeat(2, axis=1)
-    np.testing.assert_allclose(evidence[1], 2 * large[..., 4], rtol=1e-5)
-    np.testing.assert_allclose(evidence[2], large[..., 5], rtol=1e-5)
-    np.testing.assert_allclose(mean, blends.mean(axis=0), rtol=1e-5)
+    _, evidence = weighed(costs, np.ones((2, 2, 3), np.float32), paths, gaps, size=2)
+    np.testing.assert_allclose(evidence[1], 2 * paths.mean(axis=0)[..., 4], rtol=1e-5)
+    np.testing.assert_allclose(evidence[2], paths.mean(axis=0)[..., 5], rtol=1e-5)
 
 
 def test_candidates_that_show_the_same_are_taken_as_they_are():
     shown = frame((4, 6, 3))
-    blends, gaps = np.stack([shown, shown]), np.full((4, 6, 2), 3.0, np.float32)
-    costs = np.random.default_rng(1).uniform(0, 9, (4, 6, 2)).astype(np.float32)
-    support, paths = np.ones((2, 4, 6), np.float32), np.ones((2, 4, 6, 6), np.float32)
-    mean, evidence = np.empty_like(shown), np.empty((3, 4, 6), np.float32)
-    fuse(costs, support, 1, paths, blends, gaps, np.ones((4, 6), np.uint8), mean, evidence)
+    mean, weights = shown.copy(), np.full((4, 6, 2), 0.5, np.float32)
+    fuse(mean, np.zeros((1, 4, 6, 3), np.float32), weights, 1, np.ones((4, 6), np.uint8))
     assert np.array_equal(mean, shown)
-    np.testing.assert_allclose(evidence[0], 3.0, rtol=1e-5)

@@ -195,10 +195,15 @@ def test_sd_does_not_depend_on_where_frames_lie_in_memory():
 def test_slope_is_that_of_sobel():
     pixels = np.random.default_rng(0).uniform(0, 255, (31, 18, 3)).astype(np.float32)
     steep = np.empty((31, 18), np.float32)
-    slope(pixels, steep)
+    slope(pixels, 1, steep)
     grey = pixels.mean(axis=2)
     ways = [cv2.Sobel(grey, cv2.CV_32F, *way, scale=0.125, borderType=cv2.BORDER_REFLECT) for way in ((1, 0), (0, 1))]  # fmt: skip
-    np.testing.assert_allclose(steep, np.hypot(*ways), rtol=1e-3, atol=1e-3)
+    expected = np.hypot(*ways)
+    np.testing.assert_allclose(steep, expected, rtol=1e-3, atol=1e-3)
+    means = np.empty((16, 9), np.float32)
+    slope(pixels, 2, means)
+    np.testing.assert_allclose(means[:15], expected[:30].reshape(15, 2, 9, 2).mean(axis=(1, 3)), rtol=1e-3)
+    np.testing.assert_allclose(means[15], expected[30].reshape(9, 2).mean(axis=1), rtol=1e-3)
 
 
 def test_copied_pixels_are_surer_than_equally_quiet_ones():
@@ -261,6 +266,23 @@ def test_motion_of_large_frames_is_sought_in_smaller_ones(monkeypatch, shape):
     inner = (slice(None), slice(8, -8), slice(16, -16))
     error = np.square(made.frames - frames[1::2])[inner].mean()
     assert error < 0.1 * np.square((frames[0] + frames[2]) / 2 - frames[1])[inner[1:]].mean()
+
+
+@pytest.mark.parametrize("shape", [(96, 132), (97, 131)])
+def test_paths_of_frames_whose_flow_is_coarse_are_known_at_half_of_their_resolution(monkeypatch, shape):
+    frames = drifting(5, *shape, 6.0)
+    times, targets = np.array([0.0, 2.0, 4.0]), np.array([1.0, 3.0])
+    inner = (slice(None), slice(8, -8), slice(16, -16))
+    error = {}
+    for small in (1000, shape[0] * shape[1]):
+        monkeypatch.setattr(module, "SMALL", small)
+        monkeypatch.setattr("videorestore.motion.flow.SMALL", small)
+        made = Maker(frames[::2], times)
+        found = made.at(targets)
+        assert made._window.size == (2 if small == 1000 else 1)
+        error[small] = float(np.square(found.frames - frames[1::2])[inner].mean())
+    assert error[1000] < 1.1 * error[shape[0] * shape[1]] + 0.05
+    assert Maker(frames[::2], times, quality="best")._window.size == 1
 
 
 def test_portions_give_the_same_frames():

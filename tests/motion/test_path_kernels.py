@@ -72,9 +72,13 @@ def test_unrest():
     here, near, far = (np.round(plane(k, 255)).astype(np.uint8) for k in range(3))
     behind, ahead = field(4), field(5)
     out = np.empty(SHAPE, np.float32)
-    kernels.unrest(here, near, far, behind, ahead, np.float32(0.25), out)
+    kernels.unrest(here, near, far, behind, ahead, 1, np.float32(0.25), out)
     expected = np.abs(here - (0.25 * bilinear(near, behind) + 0.75 * bilinear(far, ahead)))
     np.testing.assert_allclose(out, expected, atol=1e-2)
+    some = np.empty((-(-SHAPE[0] // 2), -(-SHAPE[1] // 2)), np.float32)
+    ways = (np.ascontiguousarray(way[::2, ::2]) / 2 for way in (behind, ahead))
+    kernels.unrest(here, near, far, *ways, 2, np.float32(0.25), some)
+    np.testing.assert_allclose(some, expected[::2, ::2], atol=1e-2)
 
 
 @pytest.mark.parametrize("weights", [(0.1, -0.06, -0.07), (0.2, -0.3, 0.0)])

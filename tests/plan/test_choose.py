@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 
+import cv2
 import numpy as np
 
 import videorestore as vr
 from videorestore.make.steps import Steps
 from videorestore.make.work import Slot
 from videorestore.plan.choose import (
+    FIRST,
     Trial,
     mixture_error,
     psnr,
@@ -65,6 +67,16 @@ def test_no_mixture_of_frames_is_below_the_bound():
         weights = rng.dirichlet(np.ones(8))
         mixed = np.tensordot(weights, frames[kept], axes=1)
         assert bound <= np.square(mixed - frames[4]).sum()
+
+
+def test_a_bound_that_is_far_off_in_the_first_hidden_frames_ends_the_trial():
+    rng = np.random.default_rng(0)
+    wide = cv2.GaussianBlur(rng.uniform(0, 255, (64, 200, 1)).astype(np.float32), (0, 0), 2)
+    pan = np.stack([wide[:, 4 * k : 4 * k + 96, None] for k in range(25)])
+    tried = score_hidden(pan, np.arange(25.0), Noise(sd=0.0))
+    assert tried.hidden == FIRST and tried.bounded and tried.model(0.03) == "motion"
+    assert tried.values == FIRST * 64 * 96
+    assert score_hidden(pan, np.arange(25.0), Noise(sd=0.0), "motion").hidden == 6
 
 
 def test_scores_are_those_of_all_shots():

@@ -57,7 +57,7 @@ def read_one(image: NDArray[np.generic], x: np.float32, y: np.float32) -> np.flo
     return upper * (np.float32(1.0) - v) + lower * v
 
 
-@parallel_kernel(lambda first, *_: first.shape[0], grain=8)
+@parallel_kernel(lambda first, *_: first.shape[0], grain=128)
 def judge(
     start: int,
     stop: int,
@@ -109,7 +109,7 @@ def judge(
             difference[y, x] = abs(np.float32(first[y, x]) - seen)
 
 
-@parallel_kernel(lambda other, *_: other.shape[0], grain=8)
+@parallel_kernel(lambda other, *_: other.shape[0], grain=128)
 def take_better(
     start: int,
     stop: int,
@@ -148,7 +148,7 @@ def _error(miss: np.float32) -> np.float32:
     return sd * sd + FLOW_SD * FLOW_SD
 
 
-@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=8)
+@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=128)
 def past_hidden(
     start: int,
     stop: int,
@@ -190,7 +190,7 @@ def past_hidden(
                 whole[y, x, k] = value + share * (-steps * behind[y, x, k] - value)
 
 
-@parallel_kernel(lambda here, *_: here.shape[0], grain=8)
+@parallel_kernel(lambda here, near, far, behind, *_: behind.shape[0], grain=128)
 def unrest(
     start: int,
     stop: int,
@@ -199,22 +199,26 @@ def unrest(
     far: Bytes,
     behind: Floats,
     ahead: Floats,
+    size: int,
     share: np.float32,
     out: Floats,
 ) -> None:
-    """Absolute difference ``(h, w)`` of a frame and the mean of its neighbours, each read along its flow.
+    """Absolute difference ``(rows, columns)`` of a frame and the mean of its neighbours, each read along its flow.
 
-    ``share`` is the weight of ``near``, which is read along ``behind``; ``far`` is read along ``ahead``.
+    ``share`` is the weight of ``near``, which is read along ``behind``; ``far`` is read along ``ahead``. ``size`` is the
+    number of pixels of the frames, along an axis, to one of the flows; of each square of these one is looked at.
     """
-    width = here.shape[1]
+    scale = np.float32(size)
     for y in range(start, stop):
-        for x in range(width):
-            a = read_one(near, np.float32(x) + behind[y, x, 0], np.float32(y) + behind[y, x, 1])
-            b = read_one(far, np.float32(x) + ahead[y, x, 0], np.float32(y) + ahead[y, x, 1])
-            out[y, x] = abs(np.float32(here[y, x]) - (share * a + (np.float32(1.0) - share) * b))
+        for x in range(behind.shape[1]):
+            at_x, at_y = np.float32(size * x), np.float32(size * y)
+            a = read_one(near, at_x + scale * behind[y, x, 0], at_y + scale * behind[y, x, 1])
+            b = read_one(far, at_x + scale * ahead[y, x, 0], at_y + scale * ahead[y, x, 1])
+            seen = np.float32(here[size * y, size * x])
+            out[y, x] = abs(seen - (share * a + (np.float32(1.0) - share) * b))
 
 
-@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=128)
 def bend_paths(
     start: int,
     stop: int,
@@ -269,7 +273,7 @@ def bend_paths(
             judged[y, x, 1] = trust * (bend_u * bend_u + bend_v * bend_v)
 
 
-@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=128)
 def shrink_bend(
     start: int,
     stop: int,

@@ -48,14 +48,14 @@ def filter_line(line: Floats) -> None:
         line[0, c] *= np.float32(6.0)
 
 
-@parallel_kernel(lambda pixels: pixels.shape[0], grain=8)
+@parallel_kernel(lambda pixels: pixels.shape[0], grain=128)
 def filter_rows(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every row of ``(h, w + 3, c)``, but for one element before it and two after it, in place."""
     for y in range(start, stop):
         filter_line(pixels[y, 1:-2])
 
 
-@parallel_kernel(lambda pixels: (pixels.shape[1] * pixels.shape[2] + _STRIP - 1) // _STRIP)
+@parallel_kernel(lambda pixels: (pixels.shape[1] * pixels.shape[2] + _STRIP - 1) // _STRIP, grain=8)
 def filter_columns(start: int, stop: int, pixels: Floats) -> None:
     """`filter_line` along every column of ``(h, w, c)``, in place: columns side by side, as they lie in memory."""
     height, width, channels = pixels.shape
@@ -114,9 +114,9 @@ def weigh_sixteen(coefficients: Floats, row: np.uintp, column: np.uintp, across:
 
 
 def _in_lanes(typing: Any, grid: Any, row: Any, column: Any, across: Any, down: Any) -> tuple[Any, Any]:
-    """`weigh_sixteen` as instructions that take the four values of a place at once, which the compiler does not find by itself."""
+    """`weigh_sixteen` as instructions that take two places at once, which the compiler does not find by itself."""
     four = numba.types.UniTuple(numba.types.float32, 4)
-    lanes = ir.VectorType(ir.FloatType(), 4)
+    lanes, numbers = ir.VectorType(ir.FloatType(), 8), ir.VectorType(ir.IntType(32), 8)
 
     def make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         grid, row, column, *weights = arguments
@@ -126,28 +126,29 @@ def _in_lanes(typing: Any, grid: Any, row: Any, column: Any, across: Any, down: 
         def number(value: int) -> Any:
             return ir.Constant(width.type, value)
 
-        def in_all(value: Any) -> Any:
-            first = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, number(0))
-            return builder.shuffle_vector(
-                first, first, ir.Constant(ir.VectorType(ir.IntType(32), 4), [0, 0, 0, 0])
-            )
+        def side_by_side(one: Any, other: Any) -> Any:
+            both = builder.insert_element(ir.Constant(lanes, ir.Undefined), one, number(0))
+            both = builder.insert_element(both, other, number(1))
+            return builder.shuffle_vector(both, both, ir.Constant(numbers, [0] * 4 + [1] * 4))
 
         def added(total: Any, value: Any, weight: Any) -> Any:
             term = builder.fmul(value, weight, flags=("contract",))
             return term if total is None else builder.fadd(total, term, flags=("contract",))
 
-        a, d = ([in_all(builder.extract_value(values, k)) for k in range(4)] for values in weights)
+        a, d = ([builder.extract_value(values, k) for k in range(4)] for values in weights)
+        pairs = side_by_side(a[0], a[1]), side_by_side(a[2], a[3])
         total = None
         for j in range(4):
             line = None
             first = builder.add(builder.mul(builder.add(row, number(j)), width), column)
-            for i in range(4):
-                place = builder.mul(builder.add(first, number(i)), number(4))
+            for i in range(2):
+                place = builder.mul(builder.add(first, number(2 * i)), number(4))
                 pointer = builder.bitcast(builder.gep(array.data, [place]), lanes.as_pointer())
-                line = added(line, builder.load(pointer, align=4), a[i])
-            total = added(total, line, d[j])
+                line = added(line, builder.load(pointer, align=4), pairs[i])
+            total = added(total, line, side_by_side(d[j], d[j]))
+        sums = [builder.extract_element(total, number(k)) for k in range(8)]
         return context.make_tuple(
-            builder, four, [builder.extract_element(total, number(k)) for k in range(4)]
+            builder, four, [builder.fadd(sums[k], sums[k + 4], flags=("contract",)) for k in range(4)]
         )
 
     return four(grid, numba.types.uintp, numba.types.uintp, four, four), make

@@ -18,19 +18,17 @@ from numpy.typing import NDArray
 
 from videorestore.motion._kernels_paths import judge, take_better, unrest
 from videorestore.motion.patchmatch import halved, seeds
-from videorestore.motion.warp import compose, warp
+from videorestore.motion.warp import compose, odd, reduced, warp
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 # DIS refuses frames smaller than about 12 pixels and works on a pyramid: small frames are padded.
 _SMALLEST = 32
-_BOX = (7, 7)
+_BOX = 7  # pixels of a side over which residuals are means
 _SMOOTHING = 4  # steps of variational refinement
 _MARGIN = 24  # pixels around a place with another start in which the flow is sought anew
-_SMALL = (
-    65536  # pixels of a frame that is small: flow at its full resolution is cheap, and half of it is coarse
-)
+SMALL = 65536  # pixels of a frame in which flow at the full resolution is cheap, and half of it is coarse
 _NEEDED = 8.0  # residual in levels above which seeds for large motion are looked for
 _FEW = 0.005  # share of pixels that may have it
 _ASTRAY = 2.0  # inconsistency in pixels at which a flow is no longer sure of what it follows
@@ -63,6 +61,17 @@ class Flow:
         doubt = np.square(self.consistency * np.float32(1 / _ASTRAY))
         doubt += np.square(self.residual * np.float32(1 / _UNLIKE))
         return np.asarray(np.exp(np.negative(doubt, out=doubt), out=doubt))
+
+    def reduced(self, size: int) -> Flow:
+        """By means over squares of a side, in whose lengths it then counts."""
+        if size == 1:
+            return self
+        share = np.float32(1 / size)
+        return Flow(
+            vectors=reduced(self.vectors, size) * share,
+            consistency=reduced(self.consistency, size) * share,
+            residual=reduced(self.residual, size),
+        )
 
 
 def surroundings(flow: Flow) -> Floats:
@@ -145,7 +154,13 @@ class View:
 
 
 def pair(
-    first: View, second: View, *, seeded: bool = True, fine: bool | None = None, thorough: bool = False
+    first: View,
+    second: View,
+    *,
+    seeded: bool = True,
+    fine: bool | None = None,
+    thorough: bool = False,
+    coarse: int = 1,
 ) -> tuple[Flow, Flow]:
     """Careful flows between two frames, there and back, each judged by the other.
 
@@ -158,25 +173,26 @@ def pair(
         Flow at the full resolution; by default in small frames, where half of it loses most.
     thorough : bool
         As `medium_flow` does it, at three times the cost.
+    coarse : int
+        Pixels of the frames, along an axis, to one of the flows that are returned, whose vectors count their own.
     """
     lumas = first.luma, second.luma
-    fine = lumas[0].size <= _SMALL if fine is None else fine
+    fine = lumas[0].size <= SMALL if fine is None else fine
     # What is not matched well is sought anew below, with more care. Frames made of smoothed flows are no better, unless
     # there is little else to go by.
     estimator = _careful(4 if fine else 3 if thorough else 5, fine=fine, smooth=thorough)
     flows = _padded(*lumas, None, estimator), _padded(*lumas[::-1], None, estimator)
     judged = _judged(lumas, flows)
     residuals = judged[0].residual, judged[1].residual
-    if not seeded or not any(_unexplained(r) for r in residuals):
-        return judged
-    starts = seeds(first.half(), second.half(), flows, residuals)
-    better = (
-        _best_of(*lumas, flows[0], residuals[0], starts[0], fine),
-        _best_of(*lumas[::-1], flows[1], residuals[1], starts[1], fine),
-    )
-    if better[0] is flows[0] and better[1] is flows[1]:
-        return judged
-    return _judged(lumas, better)
+    if seeded and any(_unexplained(r) for r in residuals):
+        starts = seeds(first.half(), second.half(), flows, residuals)
+        better = (
+            _best_of(*lumas, flows[0], residuals[0], starts[0], fine),
+            _best_of(*lumas[::-1], flows[1], residuals[1], starts[1], fine),
+        )
+        if better[0] is not flows[0] or better[1] is not flows[1]:
+            judged = _judged(lumas, better)
+    return judged[0].reduced(coarse), judged[1].reduced(coarse)
 
 
 def _judged(lumas: tuple[Bytes, Bytes], flows: tuple[Floats, Floats]) -> tuple[Flow, Flow]:
@@ -185,7 +201,7 @@ def _judged(lumas: tuple[Bytes, Bytes], flows: tuple[Floats, Floats]) -> tuple[F
     for a, b in ((0, 1), (1, 0)):
         miss, difference = np.empty((2, *lumas[0].shape), np.float32)
         judge(lumas[a], lumas[b], flows[a], flows[b], miss, difference)
-        blurred = cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT)
+        blurred = cv2.blur(difference, (_BOX, _BOX), borderType=cv2.BORDER_REFLECT)
         found.append(Flow(vectors=flows[a], consistency=miss, residual=blurred))
     return found[0], found[1]
 
@@ -202,7 +218,7 @@ def block_residual(first: NDArray[np.generic], second: NDArray[np.generic], flow
     np.abs(np.subtract(first, difference, out=difference), out=difference)
     if difference.ndim == 3:
         difference = difference.mean(axis=2)
-    return np.asarray(cv2.blur(difference, _BOX, borderType=cv2.BORDER_REFLECT), dtype=np.float32)
+    return np.asarray(cv2.blur(difference, (_BOX, _BOX), borderType=cv2.BORDER_REFLECT), dtype=np.float32)
 
 
 class FlowCache:
@@ -218,6 +234,8 @@ class FlowCache:
         Careful flows at the full resolution; by default in small frames.
     thorough : (n - 1,) bool, optional
         Between which frames and their next ones careful flows are sought as `pair` does where it is thorough.
+    coarse : int
+        Pixels of the frames, along an axis, to one of the careful flows as they are given out.
 
     Notes
     -----
@@ -231,8 +249,10 @@ class FlowCache:
         seeded: bool = True,
         fine: bool | None = None,
         thorough: NDArray[np.bool_] | None = None,
+        coarse: int = 1,
     ) -> None:
         self.frames = frames
+        self.coarse = coarse
         self.seeded = seeded
         self.fine = fine
         self.thorough = np.zeros(len(frames), np.bool_) if thorough is None else thorough
@@ -257,7 +277,7 @@ class FlowCache:
             if (start, end) not in self._careful:
                 ends = self._view(start), self._view(end)
                 thorough = abs(end - start) == 1 and bool(self.thorough[min(start, end)])
-                both = pair(*ends, seeded=self.seeded, fine=self.fine, thorough=thorough)
+                both = pair(*ends, seeded=self.seeded, fine=self.fine, thorough=thorough, coarse=self.coarse)
                 self._careful[start, end], self._careful[end, start] = both
         return self._careful[start, end]
 
@@ -272,9 +292,11 @@ class FlowCache:
         key = (middle, one, other, share)
         if key not in self._unrest:
             ways = self.flow(middle, one).vectors, self.flow(middle, other).vectors
-            differs = np.empty(self.luma(middle).shape, np.float32)
-            unrest(self.luma(middle), self.luma(one), self.luma(other), *ways, np.float32(share), differs)
-            self._unrest[key] = np.asarray(cv2.blur(differs, _BOX, borderType=cv2.BORDER_REFLECT))
+            lumas = self.luma(middle), self.luma(one), self.luma(other)
+            differs = np.empty(ways[0].shape[:2], np.float32)
+            unrest(*lumas, *ways, self.coarse, np.float32(share), differs)
+            box = (odd(_BOX / self.coarse),) * 2
+            self._unrest[key] = np.asarray(cv2.blur(differs, box, borderType=cv2.BORDER_REFLECT))
         return self._unrest[key]
 
     def drop_before(self, index: int) -> None:

@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from videorestore import pulse
 from videorestore.errors import InputError
-from videorestore.motion.flow import FlowCache, reduction, surroundings
+from videorestore.motion._kernels_ways import WAY, ways_along, weigh_candidates
+from videorestore.motion.flow import SMALL, FlowCache, reduction, surroundings
 from videorestore.motion.fusion import compare, fuse, look, spline_coefficients
 from videorestore.motion.interpolate_sd import Bytes, Evidence, copied, deviation
 from videorestore.motion.splat import apart, carry, favour, fill, splat
 from videorestore.motion.tracks import flickering, track
-from videorestore.motion.warp import Floats
+from videorestore.motion.warp import Floats, odd, reduced
 
 REACH = 2  # frames read on each side of a target
-_COST_BOX = (9, 9)
+_COST_BOX = 9
 _APART = 3.0  # pixels by which something moves otherwise than its surroundings, if anything does
 _STILL = 2.0  # levels by which a pixel that stands still may differ between frames
+_LARGE = 400_000  # pixels of reduced frames up to which paths are as fine: drawn film at 720p lost .2 dB
 _LONG = 1.5  # times the steps around it, from which on a step is a gap
 _FINE = {"fast": False, "default": None, "best": True}  # flow at full resolution; None: in small frames
 
@@ -63,7 +65,7 @@ class _Held:
         if index not in self._held:
             self._held = {k: v for k, v in self._held.items() if abs(k - index) < 2 * REACH}
             frame = np.asarray(self._frames[index], np.float32)
-            self._held[index] = frame if self._size == 1 else _reduced(frame, self._size)
+            self._held[index] = frame if self._size == 1 else reduced(frame, self._size)
         return self._held[index]
 
 
@@ -76,7 +78,7 @@ class _Window:
     cache: FlowCache
     curved: bool
     size: int
-    """Pixels of a frame, along an axis, to one of those in which motion is sought."""
+    """Pixels of a frame, along an axis, to one of the flows and paths."""
     splines: dict[int, Floats] = field(default_factory=dict)
     pairs: dict[int, Bytes] = field(default_factory=dict)
     scratch: dict[str, Floats] = field(default_factory=dict)
@@ -157,8 +159,13 @@ class Maker:
             size = 1 if quality == "best" else reduction(*frames.shape[1:3])
             seen = held if size == 1 else _Held(held, size)
             fine = _FINE[quality] if size == 1 else not fast
-            cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=None if fast else _alone(at))
-        self._window = _Window(frames=held, times=at, cache=cache, curved=not fast, size=size)
+            # The last step of the flow in larger frames has half of their resolution: what follows needs no more.
+            places = seen.shape[1] * seen.shape[2]
+            coarse = 1 if quality == "best" or places <= (SMALL if size == 1 else _LARGE) else 2
+            thorough = None if fast else _alone(at)
+            cache = FlowCache(seen, seeded=not fast, fine=fine, thorough=thorough, coarse=coarse)
+        whole = size * cache.coarse
+        self._window = _Window(frames=held, times=at, cache=cache, curved=not fast, size=whole)
 
     def at(self, targets: NDArray[np.float64]) -> Interpolated:
         """See `interpolate`."""
@@ -210,9 +217,9 @@ def _repeated(window: _Window, end: int, target: float) -> Floats:
     inner = 1 if end == 0 else end - 1
     steps = abs(target - times[end]) / abs(times[inner] - times[end])
     change = np.square(window.frames[end] - window.frames[inner]).mean(axis=2)
-    around = np.sqrt(cv2.blur(change, _COST_BOX, borderType=cv2.BORDER_REFLECT) + 1.0) * np.float32(
-        np.sqrt(steps)
-    )
+    around = np.sqrt(
+        cv2.blur(change, (_COST_BOX, _COST_BOX), borderType=cv2.BORDER_REFLECT) + 1.0
+    ) * np.float32(np.sqrt(steps))
     return np.asarray(around, np.float32)[..., None]
 
 
@@ -225,7 +232,7 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
         track(window.cache, times, before, after, target, curved=window.curved),
         track(window.cache, times, after, before, target, curved=window.curved),
     )
-    shape, small = frames[0].shape, window.cache.frames.shape[1:3]
+    shape, small = frames[0].shape, sides[0].doubt.shape
     away, carried = window.space("away", 2, *small, 2), window.space("carried", 2, *small, 6)
     weight = window.space("weight", 2, *small)
     sure = [side.flow.sure() for side in sides]
@@ -248,33 +255,26 @@ def _between(window: _Window, before: int, target: float, mean: Floats, sd: Floa
     fill(sums[1], support[1], paths[1])
     fill(np.add(sums[0], sums[1], out=sums[0]), support[2], paths[2])
     support[2] *= np.float32(0.5)
-    blends = window.space("blends", 3, *shape)
-    gaps, costs = window.space("gaps", *shape[:2], 3), window.space("costs", *shape[:2], 3)
+    ways, agree = window.space("ways", *small, 3 * WAY), np.empty(small, np.uint8)
     flows = sides[0].flow.vectors, sides[1].flow.vectors
+    ways_along(paths, *flows, *sure, window.size, np.float32(share), ways, agree)
+    others = window.space("others", 2, *shape)
+    gaps, costs = window.space("gaps", *small, 3), window.space("costs", *small, 3)
     single = np.empty(shape[:2], np.uint8)
     look(
-        *frames, _standing(window, before), passing, window.spline(before), window.spline(after), *flows, *sure,
-        window.size, paths, support, np.float32(share), blends, gaps, costs, single,
+        *frames, _standing(window, before), passing, window.spline(before), window.spline(after), ways, agree,
+        window.size, support, np.float32(share), mean, others, gaps, costs, single,
     )  # fmt: skip
-    costs = cv2.blur(costs, _COST_BOX, borderType=cv2.BORDER_REFLECT)
-    evidence = window.space("evidence", 3, *shape[:2])
-    fuse(costs, support, window.size, paths, blends, gaps, single, mean, evidence)
+    box = (odd(_COST_BOX / window.size),) * 2
+    costs = cv2.blur(costs, box, borderType=cv2.BORDER_REFLECT)
+    weights, evidence = window.space("weights", *small, 3), window.space("evidence", 3, *small)
+    weigh_candidates(costs, support, window.size, paths, gaps, weights, evidence)
+    fuse(mean, others, weights, window.size, single)
     known = Evidence(
         gap=evidence[0], doubt=evidence[1], unrest=evidence[2], copied=copied(window.alike(before)[1]),
-        flicker=_flicker(window, before, share),
+        flicker=_flicker(window, before, share), size=window.size,
     )  # fmt: skip
     sd[...] = deviation(mean, known)[..., None]
-
-
-def _reduced(frame: Floats, size: int) -> Floats:
-    """A frame ``(h, w, c)`` by means over squares of a side; at the border the last pixels count as often as is needed."""
-    height, width, channels = frame.shape
-    rows, columns = -(-height // size), -(-width // size)
-    pixels = frame
-    if (rows * size, columns * size) != (height, width):
-        pixels = np.pad(frame, ((0, rows * size - height), (0, columns * size - width), (0, 0)), mode="edge")
-    means = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
-    return np.asarray(means, np.float32).reshape(rows, columns, channels)
 
 
 def _flicker(window: _Window, before: int, share: float) -> float:
@@ -284,7 +284,8 @@ def _flicker(window: _Window, before: int, share: float) -> float:
         return 0.0
     ways = (before, low), (before, before + 1), (before + 1, before + 2)
     first, middle, last = (window.cache.flow(*way).vectors for way in ways)
-    seen = [(window.frames if window.size == 1 else window.cache.frames)[k] for k in range(low, high)]
+    pace = window.cache.coarse
+    seen = [window.cache.frames[k][::pace, ::pace] for k in range(low, high)]
     variance = flickering(seen, (first, middle, last), window.times[low:high])
     return float(np.sqrt(variance * (1.0 + (1.0 - share) ** 2 + share**2)))
 
@@ -300,9 +301,12 @@ def _standing(window: _Window, before: int) -> Bytes:
     two = _mostly(agree, 7)
     if low < 0 or high > len(window.times) or not _even(window.times[low:high]):
         return two
+    both = agree & window.alike(low)[0]
+    if not _mostly(both, 4).any():
+        return two
     close, same = np.empty((2, *agree.shape), np.uint8)
     compare(window.frames[before], window.frames[high - 1], np.float32(_STILL), close, same)
-    return two | _mostly(agree & window.alike(low)[0] & close, 4)
+    return two | _mostly(both & close, 4)
 
 
 def _even(times: NDArray[np.float64]) -> bool:

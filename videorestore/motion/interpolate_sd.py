@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videorestore.compiled import parallel_kernel
-from videorestore.motion.warp import Floats
+from videorestore.motion.warp import Floats, odd
 
 Bytes = NDArray[np.uint8]
 
@@ -24,14 +24,15 @@ _COPIED_BOX = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known about the reliability of each pixel, all ``(h, w)``, float32 where nothing else is said.
+    """What is known about the reliability of each place, all ``(rows, columns)``, float32 where nothing else is said.
 
     Attributes
     ----------
     gap : absolute difference of the two frames along the path, in levels
+    size : pixels of a frame, along an axis, to one of these maps; a number
     doubt : sd of the place on the trajectory, in pixels
     unrest : how far the frames are from what their own neighbours in time foretell, in levels
-    copied : how many of 15 x 15 pixels around are the same in both frames to the bit, uint8
+    copied : how many of 15 x 15 pixels around are the same in both frames to the bit, uint8, ``(h, w)``
     flicker : sd of the brightness of the whole frame, in levels; a number
     """
 
@@ -40,39 +41,52 @@ class Evidence:
     unrest: Floats
     copied: Bytes
     flicker: float
+    size: int = 1
 
 
 def deviation(mean: Floats, evidence: Evidence) -> Floats:
     """Standard deviation ``(h, w)`` of an interpolated frame ``(h, w, c)``."""
-    texture = np.empty(mean.shape[:2], np.float32)
-    slope(mean, texture)
-    gap, sd = _box(evidence.gap, 7), np.empty_like(texture)
+    (height, width), size = mean.shape[:2], evidence.size
+    rows, columns = evidence.gap.shape
+    texture = np.empty((rows, columns), np.float32)
+    slope(mean, size, texture)
+    gap, sd = _box(evidence.gap, 7 / size), np.empty_like(texture)
     # A coder that repeats pixels from one frame to the next repeats them in the frames between as well.
     # Some pixels of any quiet scene are the same by chance: most of those around must be.
     share = np.arange(_COPIED_BOX**2 + 1, dtype=np.float32) / _COPIED_BOX**2
     left = np.float32(1.0) - COPIED * share * np.sqrt(share)
     weigh(
-        _box(texture, 5), gap, evidence.doubt, evidence.unrest, evidence.copied, left,
+        _box(texture, 5 / size), gap, evidence.doubt, evidence.unrest, evidence.copied, size, left,
         np.float32(evidence.flicker**2), sd,
     )  # fmt: skip
-    return sd
+    if size == 1:
+        return sd
+    large = cv2.resize(sd, (columns * size, rows * size), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(large[:height, :width], np.float32)
 
 
-@parallel_kernel(lambda texture, *_: texture.shape[0], grain=8)
+@parallel_kernel(lambda texture, *_: texture.shape[0], grain=128)
 def weigh(
     start: int, stop: int,
-    texture: Floats, gap: Floats, doubt: Floats, unrest: Floats, copied: Bytes, left: Floats, flicker: np.float32,
-    sd: Floats,
+    texture: Floats, gap: Floats, doubt: Floats, unrest: Floats, copied: Bytes, size: int, left: Floats,
+    flicker: np.float32, sd: Floats,
 ) -> None:  # fmt: skip
-    """Write the sd: a sum of terms, all ``(h, w)``, with the `COEFFICIENTS`; of it ``left`` is left by how many are ``copied``."""
+    """Write the sd: a sum of terms, all ``(rows, columns)``, with the `COEFFICIENTS`.
+
+    Of it ``left`` is left by how many are ``copied`` in the middle of the ``size`` pixels, along an axis, of a place.
+    """
     zero = np.float32(0.0)
+    height, width = copied.shape
     for y in range(start, stop):
+        row = min(size * y + size // 2, height - 1)
         for x in range(texture.shape[1]):
             total = COEFFICIENTS[0] + COEFFICIENTS[1] * gap[y, x] + COEFFICIENTS[3] * unrest[y, x]
             total += COEFFICIENTS[2] * min(doubt[y, x], np.float32(3.0)) * texture[y, x]
             # Running sums of a box may fall a hair below zero.
             total += COEFFICIENTS[4] * np.sqrt(max(gap[y, x] * unrest[y, x], zero))
-            sd[y, x] = np.sqrt(total * total + flicker) * left[copied[y, x]]
+            sd[y, x] = (
+                np.sqrt(total * total + flicker) * left[copied[row, min(size * x + size // 2, width - 1)]]
+            )
 
 
 def copied(same: Bytes) -> Bytes:
@@ -83,14 +97,18 @@ def copied(same: Bytes) -> Bytes:
     return np.asarray(counts)
 
 
-@parallel_kernel(lambda mean, *_: mean.shape[0], grain=8)
-def slope(start: int, stop: int, mean: Floats, steep: Floats) -> None:
-    """Write the length of the brightness gradient (Sobel), in levels per pixel, of a frame ``(h, w, c)``."""
+@parallel_kernel(lambda mean, size, steep: steep.shape[0], grain=128)
+def slope(start: int, stop: int, mean: Floats, size: int, steep: Floats) -> None:
+    """Write the length of the brightness gradient (Sobel), in levels per pixel, of a frame ``(h, w, c)``.
+
+    ``steep`` (rows, columns) has its means over squares of ``size`` pixels a side.
+    """
     height, width, channels = mean.shape
     two = np.float32(2.0)
-    grey = np.empty((stop - start + 2, width + 2), np.float32)
-    for y in range(start - 1, stop + 1):
-        row = grey[y - start + 1]
+    first, last = start * size, min(stop * size, height)
+    grey = np.empty((last - first + 2, width + 2), np.float32)
+    for y in range(first - 1, last + 1):
+        row = grey[y - first + 1]
         inside = min(max(y, 0), height - 1)
         for x in range(width):
             total = np.float32(0.0)
@@ -98,15 +116,26 @@ def slope(start: int, stop: int, mean: Floats, steep: Floats) -> None:
                 total += mean[inside, x, c]
             row[x + 1] = total / np.float32(8 * channels)
         row[0], row[width + 1] = row[1], row[width]
-    for y in range(start, stop):
-        above, here, below = grey[y - start], grey[y - start + 1], grey[y - start + 2]
-        for x in range(1, width + 1):
-            right = above[x + 1] + two * here[x + 1] + below[x + 1]
-            left = above[x - 1] + two * here[x - 1] + below[x - 1]
-            down = below[x - 1] + two * below[x] + below[x + 1]
-            up = above[x - 1] + two * above[x] + above[x + 1]
-            steep[y, x - 1] = np.sqrt((right - left) * (right - left) + (down - up) * (down - up))
+    line = np.empty(width, np.float32)
+    for place in range(start, stop):
+        low, high = place * size, min((place + 1) * size, height)
+        line[:] = np.float32(0.0)
+        for y in range(low, high):
+            above, here, below = grey[y - first], grey[y - first + 1], grey[y - first + 2]
+            for x in range(1, width + 1):
+                right = above[x + 1] + two * here[x + 1] + below[x + 1]
+                left = above[x - 1] + two * here[x - 1] + below[x - 1]
+                down = below[x - 1] + two * below[x] + below[x + 1]
+                up = above[x - 1] + two * above[x] + above[x + 1]
+                line[x - 1] += np.sqrt((right - left) * (right - left) + (down - up) * (down - up))
+        for column in range(steep.shape[1]):
+            total = np.float32(0.0)
+            left_most, right_most = column * size, min((column + 1) * size, width)
+            for x in range(left_most, right_most):
+                total += line[x]
+            steep[place, column] = total / np.float32((high - low) * (right_most - left_most))
 
 
-def _box(values: Floats, size: int) -> Floats:
+def _box(values: Floats, side: float) -> Floats:
+    size = odd(side)
     return np.asarray(cv2.blur(values, (size, size), borderType=cv2.BORDER_REFLECT), dtype=np.float32)

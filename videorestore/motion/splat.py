@@ -47,7 +47,7 @@ def splat(
     return sums, support
 
 
-@parallel_kernel(lambda whole, *_: whole.shape[0], grain=8)
+@parallel_kernel(lambda whole, *_: whole.shape[0], grain=128)
 def carry(
     start: int,
     stop: int,
@@ -83,7 +83,7 @@ def carry(
             weight[y, x] = np.exp(-against) + np.float32(1e-4)
 
 
-@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=8)
+@parallel_kernel(lambda vectors, *_: vectors.shape[0], grain=128)
 def favour(start: int, stop: int, vectors: Floats, around: Floats, sure: Floats, weight: Floats) -> None:
     """Raise the weights of what moves otherwise than its surroundings: where both arrive, it passes in front.
 

@@ -76,3 +76,19 @@ def inside(flow: Floats, *, margin: float = 0.0) -> Mask:
 def compose(first: Floats, second: Floats) -> Floats:
     """Two steps as one: ``first[p] + second[p + first[p]]``, each ``(h, w, 2)``."""
     return first + warp(second, first, method="linear")
+
+
+def reduced(frame: Floats, size: int) -> Floats:
+    """A frame ``(h, w[, c])`` by means over squares of a side; at the border the last pixels count as often as is needed."""
+    height, width = frame.shape[:2]
+    rows, columns = -(-height // size), -(-width // size)
+    bottom, right = rows * size - height, columns * size - width
+    if bottom or right:
+        frame = cv2.copyMakeBorder(frame, 0, bottom, 0, right, cv2.BORDER_REPLICATE)
+    means = cv2.resize(frame, (columns, rows), interpolation=cv2.INTER_AREA)
+    return np.asarray(means, np.float32).reshape(rows, columns, *frame.shape[2:])
+
+
+def odd(length: float) -> int:
+    """The odd number next to a length in pixels."""
+    return 2 * round((length - 1) / 2) + 1

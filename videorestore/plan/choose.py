@@ -45,6 +45,9 @@ have neighbours at half the distance, from which motion gains more, and there as
 FAR = 2.0
 """By this factor the bound of the curve must exceed the squared error of motion not to be fitted at all."""
 
+FIRST = 2
+"""Hidden frames that are enough where the bound is as far from motion in each of them."""
+
 BOUND_REACH = 4
 """Frames on each side of a hidden one whose best mixture bounds what any curve could make of it."""
 
@@ -292,10 +295,23 @@ def score_hidden(
 
     bounded = False
     if model != "curve":
-        moved = reached("motion", MotionEngine(quality).interpolator(base, clock[kept]).at(clock[hidden]))
+        motion = MotionEngine(quality).interpolator(base, clock[kept])
+        moved = motion.at(clock[hidden[:FIRST]])
+        first = np.square(moved.frames - truth[:FIRST]).sum(axis=(1, 2, 3), dtype=np.float64)
+        if model == "auto" and len(hidden) > FIRST:
+            leasts = [mixture_error(base, truth[k : k + 1], kept, hidden[k : k + 1]) for k in range(FIRST)]
+            bounded = bool((leasts >= FAR * first).all())
+        if bounded:
+            hidden, truth = hidden[:FIRST], truth[:FIRST]
+        else:
+            others = motion.at(clock[hidden[FIRST:]])
+            moved = NewFrames(
+                frames=np.concatenate([moved.frames, others.frames]), sd=np.concatenate([moved.sd, others.sd])
+            )
+        moved = reached("motion", moved)
     if model == "auto":
         least = mixture_error(base, truth, kept, hidden)
-        bounded = least >= FAR * squares["motion"] or different(base) < FEWEST
+        bounded = bounded or least >= FAR * squares["motion"] or different(base) < FEWEST
         if bounded:
             squares["curve"] = least
     if model != "motion" and not bounded:

@@ -176,10 +176,10 @@ def without_bars(frames: FloatArray) -> FloatArray:
     Bars have no noise; a codec may leave traces of its own in coloured ones.
     """
     for axis in (1, 2):
-        along = (0, 3 - axis)
-        shows = (frames != frames[0]).any(axis=(*along, 3)) & (
-            np.ptp(frames, axis=along).max(axis=-1) > ONE_COLOUR
-        )
+        # Through the frames first: what is left of them is little.
+        least, most = frames.min(axis=0).min(axis=2 - axis), frames.max(axis=0).max(axis=2 - axis)
+        changes = (frames != frames[0]).any(axis=(0, 3 - axis, 3))
+        shows = changes & ((most - least).max(axis=-1) > ONE_COLOUR)
         lines = np.flatnonzero(shows)
         if len(lines):
             frames = frames.take(np.arange(lines[0], lines[-1] + 1), axis=axis)

@@ -189,17 +189,17 @@ def scan(
         Nothing will be made, only foretold: the noise of each shot is measured once.
     """
     if span is None:
-        measures, combs = _look(source.frames(), without, progress, expected_frames(source))
+        measures, combs = _look(source, source.frames(), without, progress, expected_frames(source))
         index = source.index()
         if index.careful or len(measures) != len(index):
             # A damaged file: what was decoded before the damage showed need not be what comes by the index.
-            measures, combs = _look(source.frames(), without, progress, len(index))
+            measures, combs = _look(source, source.frames(), without, progress, len(index))
         start, stop = 0, len(index)
     else:
         progress("counting frames", 0, 0)
         index = index_for(source, span)
         start, stop = resolve_span(span, index)
-        measures, combs = _look(source.frames(start, stop), without, progress, stop - start)
+        measures, combs = _look(source, source.frames(start, stop), without, progress, stop - start)
     found = _shifted(judge(measures, index.times[start:stop]), start)
     if source.info.extra.get("codec") == "gif":
         # Whoever drew it said of every picture how long it is shown.
@@ -236,13 +236,14 @@ def expected_frames(source: Source) -> int:
 
 
 def _look(
-    frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int
+    source: Source, frames: Iterable[Frame], without: frozenset[int], progress: Progress, total: int
 ) -> tuple[Measures, NDArray[np.float64]]:
     """Measures of all frames, and which way their fields comb, ``(n - 1, SEEN)``.
 
     Those that are known to be bad show as a repeat and cannot be taken for a cut.
     """
     combs: list[NDArray[np.float64]] = []
+    pixels = source.height * source.width
 
     def lumas() -> Iterator[tuple[Frame, FloatArray | None, FloatArray | None]]:
         before: FloatArray | None = None
@@ -255,7 +256,7 @@ def _look(
 
     def pictures() -> Iterator[FloatArray]:
         last: FloatArray | None = None
-        for k, (comb, picture, good) in enumerate(looked_at(_seen, lumas())):
+        for k, (comb, picture, good) in enumerate(looked_at(_seen, lumas(), pixels=pixels)):
             if k:
                 combs.append(comb)
             last = picture if last is None or good else last

@@ -100,7 +100,7 @@ class Watch:
         while True:
             self.peak = max(self.peak, family_bytes(os.getpid()))
             # Every look costs some milliseconds: long runs change slowly.
-            if self._done.wait(min(1.0, max(0.1, (time.monotonic() - started) / 100))):
+            if self._done.wait(min(1.0, max(0.2, (time.monotonic() - started) / 50))):
                 return
 
 
