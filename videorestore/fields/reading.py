@@ -39,11 +39,15 @@ changed their mean by 0.0 dB."""
 REACH = 2
 """Fields on each side that are read along motion."""
 
-AROUND, BELIEF, MOST, ON_LINE, ALIKE = (121, 61), np.float32(0.3), 10.0, 0.08, np.float32(0.1)
+AROUND, BELIEF, MOST, ON_LINE = (121, 61), np.float32(0.3), 10.0, 0.08
 """Columns and lines over which what is seen of errors is compared with what was thought; weight of the whole field in that; most times
-by which it changes an error; most of the texture (see `BETWEEN`) between a place and the line that is read there; and how alike the
-errors of two fields along motion are (.2 to .5 were seen on three clips, interpolation included). Best of some twenty on parts of nine
-development clips, by .25 dB in the mean, +.01 to +1.1; another size or share changed that by .02, no likeness cost .3 dB on a whip pan."""
+by which it changes an error; most of the texture (see `BETWEEN`) between a place and the line that is read there. Best of some twenty on
+parts of nine development clips, by .25 dB in the mean, -.03 to +1.1; another size or weight changed that by .02."""
+
+ALIKE, DETAIL = np.float32(0.1), np.float32(0.6)
+"""How alike the errors of two fields along motion are (.2 to .5 were seen on three clips, interpolation included; none cost .3 dB on a
+whip pan), and share of the noise of a field that may be fine detail (none cost .2 dB where aliases pass for noise, all of it .4 dB of
+real noise)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,15 +180,16 @@ def amiss(
             before, behind = (_through(offsets[i], values[i]) for i in sides)
             blank = [off_line(offsets[i]) for i in sides]
             grain = np.float32(noise - NOISE) * (2 - blank[0] - blank[1])
-            thought = errors[sides[0]] + errors[sides[1]] + (blank[0] + blank[1]) * texture
-            weight = (np.maximum(*blank) < ON_LINE) / (variance + thought + grain)
+            wrong = errors[sides[0]] + errors[sides[1]] + (blank[0] + blank[1]) * texture
+            # What is called noise may be fine detail: a share of it stays on both sides, which keeps what was thought.
+            kept = DETAIL * grain
             apart = np.square(before - behind)
-            both = (apart - grain) / (1 - ALIKE)
-            own = np.square(mean - before) + np.square(mean - behind) - apart - ALIKE * both
-            of_fields, of_own = (
-                _seen(weight * seen, weight * expected)
-                for seen, expected in ((both, thought), (np.float32(0.5) * own, variance))
-            )
+            both = (apart - grain + kept) / (1 - ALIKE)
+            alike = ALIKE * both * wrong / (wrong + kept)
+            own = np.square(mean - before) + np.square(mean - behind) - apart - alike + kept
+            weight = (np.maximum(*blank) < ON_LINE) / (variance + wrong + grain)
+            of_fields = _seen(weight * both, weight * (wrong + kept))
+            of_own = _seen(weight * own / 2, weight * (variance + kept / 2))
             ratio = np.clip(of_fields / np.maximum(of_own, 1e-3), 1 / MOST, MOST)
             times = ratio if times is None else np.maximum(times, ratio)
         if times is not None:
