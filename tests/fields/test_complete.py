@@ -247,4 +247,4 @@ def test_errors_of_fields_are_told_beside_those_of_own_lines(fields: float, line
     values = np.stack([np.repeat(seen(4.0 * fields)[..., None], 3, axis=2) for _ in range(2)])
     alone = seen(9.0 * lines), np.full(shape, 9.0, np.float32)
     times = amiss({-1: 0, 1: 1}, np.full_like(offsets, 4.0), offsets, values, alone, truth, NOISE)
-    assert np.abs(np.log(times * lines / fields)).max() < 0.4
+    assert np.abs(np.log(times * lines / fields)).max() < 0.3

@@ -42,12 +42,10 @@ REACH = 2
 AROUND, BELIEF, MOST, ON_LINE = (121, 61), np.float32(0.3), 10.0, 0.08
 """Columns and lines over which what is seen of errors is compared with what was thought; weight of the whole field in that; most times
 by which it changes an error; most of the texture (see `BETWEEN`) between a place and the line that is read there. Best of some twenty on
-parts of nine development clips, by .25 dB in the mean, -.03 to +1.1; another size or weight changed that by .02."""
+parts of nine development clips, by .23 dB in the mean, -.02 to +.8; another size or weight changed that by .02."""
 
-ALIKE, DETAIL = np.float32(0.1), np.float32(0.6)
-"""How alike the errors of two fields along motion are (.2 to .5 were seen on three clips, interpolation included; none cost .3 dB on a
-whip pan), and share of the noise of a field that may be fine detail (none cost .2 dB where aliases pass for noise, all of it .4 dB of
-real noise)."""
+DETAIL = np.float32(0.6)
+"""Share of the noise of a field that may be fine detail: none cost .2 dB where aliases pass for noise, all of it .4 dB of real noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -184,9 +182,8 @@ def amiss(
             # What is called noise may be fine detail: a share of it stays on both sides, which keeps what was thought.
             kept = DETAIL * grain
             apart = np.square(before - behind)
-            both = (apart - grain + kept) / (1 - ALIKE)
-            alike = ALIKE * both * wrong / (wrong + kept)
-            own = np.square(mean - before) + np.square(mean - behind) - apart - alike + kept
+            both = apart - grain + kept
+            own = np.square(mean - before) + np.square(mean - behind) - apart + kept
             weight = (np.maximum(*blank) < ON_LINE) / (variance + wrong + grain)
             of_fields = _seen(weight * both, weight * (wrong + kept))
             of_own = _seen(weight * own / 2, weight * (variance + kept / 2))
