@@ -8,20 +8,18 @@ import pytest
 
 from videorestore.fields._kernels import krige, sample
 from videorestore.fields.complete import (
-    NOISE,
     POWERS,
     SHARED,
     SILL,
     TABLES,
     WHITE,
-    Field,
     _shape,
     complete,
     complete_plane,
     noise_variance,
-    own_lines,
     scenes,
 )
+from videorestore.fields.reading import NOISE, Field, amiss, own_lines
 from videorestore.make.interlaced import _with_fields
 
 
@@ -234,3 +232,19 @@ def test_the_sd_of_restored_fields_is_in_that_of_the_frame(parity: int, channels
     total = _with_fields(sd, of_fields, parity)
     assert total.shape == sd.shape
     assert total[parity::2] == pytest.approx(4.0) and total[1 - parity :: 2] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("fields", "lines"), [(2.0, 1.0), (1.0, 1.0), (0.5, 2.0)])
+def test_errors_of_fields_are_told_beside_those_of_own_lines(fields: float, lines: float) -> None:
+    rng = np.random.default_rng(0)
+    shape = (144, 352)
+    truth = rng.uniform(0, 255, shape).astype(np.float32)
+
+    def seen(variance: float) -> np.ndarray:
+        return (truth + rng.normal(0, np.sqrt(variance), shape)).astype(np.float32)
+
+    offsets = np.zeros((2, *shape), np.float32)
+    values = np.stack([np.repeat(seen(4.0 * fields)[..., None], 3, axis=2) for _ in range(2)])
+    alone = seen(9.0 * lines), np.full(shape, 9.0, np.float32)
+    times = amiss({-1: 0, 1: 1}, np.full_like(offsets, 4.0), offsets, values, alone, truth, NOISE)
+    assert np.abs(np.log(times * lines / fields)).max() < 0.3

@@ -138,7 +138,7 @@ def noisy_tape(pictures: np.ndarray, sd: float) -> np.ndarray:
 def test_denoising_leaves_interlaced_video_interlaced() -> None:
     pictures = scene(32)
     clean, noisy = interlaced(pictures, 0), noisy_tape(pictures, 12)
-    done = vr.denoise(noisy, sigma=12, quality="fast", model="motion")
+    done = vr.denoise(noisy, sigma=12, quality="fast", model="motion", deinterlace="off")
     assert done.record["fields"]["kind"] == "interlaced"
     assert done.clip.info.extra["field_order"] == "tff"
     assert done.clip.frames.shape == noisy.shape
@@ -172,6 +172,7 @@ def test_noise_is_removed_from_whole_frames() -> None:
     )  # fmt: skip
     assert made < 1.15 * own
     assert {f["origin"] for f in done.record["frames"]} == {"denoised"}
+    assert not done.clip.info.extra.get("interlaced")
     assert [f["source"] for f in done.record["frames"]] == [k // 2 for k in range(32)]
 
 

@@ -303,8 +303,6 @@ def _steps(seen: Doubles, way: Way, motion: Motion) -> tuple[Doubles, NDArray[np
 
 def rhythm(seen: Doubles, way: Way) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Likeliest phases of the frames of a shot, one more than of ``seen``, and before which of them it was cut: Viterbi's path."""
-    if way.period == 1:
-        return (0,) * (len(seen) + 1), ()
     steps, edits = _steps(seen, way, evidence(whole_shot(seen), way, most_noise(seen))[1])
     state = np.zeros(way.period)
     back = []
@@ -364,14 +362,17 @@ class Fields:
         nothing is known and they seem so: who asks has seen combs."""
         left = Verdict(kind="progressive", probability=0.5)
 
-        def taken(verdict: Verdict) -> Verdict:
+        def taken(length: int, verdict: Verdict) -> Verdict:
             if verdict.kind != "unknown":
                 return verdict
             if self.kinds and verdict.leans != "progressive":
-                return self.whole
+                whole = self.whole
+                # A rhythm of one frame has no other phase.
+                known = whole.kind == "telecined" and whole.way.period == 1
+                return replace(whole, phases=(0,) * length) if known else whole
             return replace(verdict, kind="interlaced") if verdict.leans == "interlaced" else left
 
-        return tuple((span, taken(verdict)) for span, verdict in self.shots)
+        return tuple(((a, b), taken(b - a, verdict)) for (a, b), verdict in self.shots)
 
     def record(self) -> dict[str, object]:
         """Plain values for ``--json``."""

@@ -3,42 +3,37 @@
 Every field has half of the lines of a picture, at its own time. Motion is first sought between fields of the same parity,
 whose lines lie alike: between neighbours of unlike parity the lines that each lacks look like motion. It is sought again, to
 the neighbours too, on what came of that. How far another field can be trusted at a place is read off the lines that are
-known: it predicts the field's own lines, and fields before and after predict the same missing ones.
+known, see `reading`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from videorestore.fields._kernels import TICKS, krige, sample
+from videorestore.fields._kernels import TICKS, krige
+from videorestore.fields.reading import (
+    BLUR,
+    NOISE,
+    REACH,
+    Field,
+    Reading,
+    amiss,
+    better,
+    mean_around,
+    off_line,
+    own_lines,
+    read,
+)
 from videorestore.motion.flow import FlowCache
 
 Floats = NDArray[np.float32]
 
-REACH = 2
-"""Fields on each side that are read along motion."""
-
-WINDOW = (11, 3)
-"""Columns and lines over which errors are averaged."""
-
-TEXTURE, ERROR = 2.0, 0.5
-"""Least variances (levels squared) of the texture between two lines, and of a field along motion: rounding and a codec."""
-
-BETWEEN = 0.5
-"""Variance of a line interpolated within its field, midway between two known ones, in units of the texture."""
-
-BLUR = 0.05
-"""Share of the texture that is lost even where a known line is read: between columns, by a codec."""
-
-DOUBT = (3.0, 0.5)
-"""What is thought of a field along motion before it is looked at: that its error is this share (second) of the texture, with
-the weight (first) of one line read midway between two others. Found best of four on six development clips; tenfold weight
-changed their mean by 0.0 dB."""
+TEXTURE = 2.0
+"""Least variance (levels squared) of the texture between two lines: rounding and a codec."""
 
 POWERS, USUAL = np.linspace(0.8, 1.8, 21), 1.5
 """Powers of the variogram that are told apart (1 is an edge, 2 a smooth slope), and that of flat places."""
@@ -46,9 +41,6 @@ POWERS, USUAL = np.linspace(0.8, 1.8, 21), 1.5
 SILL, WHITE, SHARED = 100.0, 0.3, 4.0
 """Sill of the variogram, which must only be large; white share and reach in field lines of the error of a field along motion.
 A white share of 0.6 and reaches of 1.5 and 10 changed the mean over six development clips by 0.01 dB at most."""
-
-NOISE = 0.5
-"""Least variance of a known line, in levels squared: rounding."""
 
 QUIET = (8, 0.1, (0.63, 0.71))
 """Side of the blocks by which noise is measured, their quantile that has least picture in it, and what share of the variance
@@ -69,94 +61,12 @@ TABLES = _tables()
 """See `krige`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Field:
-    """One field: a picture of which every second line counts.
-
-    Attributes
-    ----------
-    planes : tuple of (h, w) float32
-        On the 0..255 scale. Only the lines of its parity are looked at.
-    parity : int
-        0 for the even lines.
-    """
-
-    planes: tuple[Floats, ...]
-    parity: int
-
-    def known(self, plane: int) -> Floats:
-        """The lines ``(m, w)`` that it has."""
-        return np.ascontiguousarray(self.planes[plane][self.parity :: 2])
-
-
-def _mean(values: Floats) -> Floats:
-    return np.asarray(cv2.blur(values, WINDOW, borderType=cv2.BORDER_REFLECT))
-
-
-def own_lines(plane: Floats, parity: int) -> Floats:
-    """Lines ``(m, w, 4)`` of a field at distance -3, -1, 1, 3 from each missing line of a frame ``(h, w)``."""
-    known = plane[parity::2]
-    padded = np.pad(known, ((2, 2), (0, 0)), mode="edge")
-    missing = plane.shape[0] - known.shape[0]
-    above = 2 - parity
-    return np.ascontiguousarray(
-        np.stack([padded[above + q - 1 : above + q - 1 + missing] for q in range(4)], axis=2)
-    )
-
-
 def doubled(field: Field) -> Floats:
     """Luma of a field with its missing lines midway between the known ones."""
     picture = field.planes[0].copy()
     lines = own_lines(picture, field.parity)
     picture[1 - field.parity :: 2] = np.float32(0.5) * (lines[..., 1] + lines[..., 2])
     return picture
-
-
-def _between(offsets: Floats) -> Floats:
-    """Relative variance of what is read ``offsets`` lines off the nearest known one."""
-    return np.float32(BETWEEN) * np.square(np.sin(np.float32(np.pi / 2) * np.clip(np.abs(offsets), 0, 1)))
-
-
-def _trust(between: Floats) -> Floats:
-    """Precision of a squared difference as witness of an error, where interpolation has its share in it."""
-    return np.asarray(1.0 / np.square(np.float32(BLUR) + between))
-
-
-def _through(offsets: Floats, values: Floats) -> Floats:
-    """The parabola through three lines, at the place."""
-    t = offsets * np.float32(-0.5)
-    slope = values[..., 2] - values[..., 0]
-    bend = values[..., 2] + values[..., 0] - 2 * values[..., 1]
-    return np.asarray(values[..., 1] + np.float32(0.5) * t * (slope + t * bend))
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Reading:
-    """What one other field says at the missing lines, its squared failure at the known ones, and how much of that is expected."""
-
-    offsets: Floats
-    values: Floats
-    guess: Floats
-    between: Floats
-    miss: Floats
-    expected: Floats
-
-
-def _read(field: Field, other: Field, plane: int, flow: Floats) -> _Reading:
-    picture = field.planes[plane]
-    offsets = np.empty(picture.shape, np.float32)
-    values = np.empty((*picture.shape, 3), np.float32)
-    sample(other.known(plane), other.parity, flow, offsets, values)
-    guess, between = _through(offsets, values), _between(offsets)
-    own, gone = slice(field.parity, None, 2), slice(1 - field.parity, None, 2)
-    return _Reading(
-        offsets=np.ascontiguousarray(offsets[gone]),
-        values=np.ascontiguousarray(values[gone]),
-        guess=guess[gone],
-        between=between[gone],
-        miss=np.square(picture - guess)[own],
-        expected=between[own],
-    )
 
 
 def noise_variance(fields: Sequence[Field], plane: int) -> float:
@@ -177,49 +87,25 @@ def noise_variance(fields: Sequence[Field], plane: int) -> float:
     return max(NOISE, min(float(np.mean(entries)) for entries in found)) if found[0] else NOISE
 
 
-def _shape(lines: Floats, read: Sequence[_Reading], noise: float = NOISE) -> tuple[Floats, NDArray[np.int64]]:
+def _shape(
+    lines: Floats, readings: Sequence[Reading], noise: float = NOISE
+) -> tuple[Floats, NDArray[np.int64]]:
     """Texture ``(m, w)`` between two lines of a field, and which of the `POWERS` it follows, by all fields at hand."""
     steps = np.square(np.diff(lines, axis=2)).mean(axis=2)
     bends = np.square(lines[..., 1:3] - np.float32(0.5) * (lines[..., :2] + lines[..., 2:])).mean(axis=2)
-    for one in read:
+    for one in readings:
         above, here, below = (one.values[..., q] for q in range(3))
         steps += np.float32(0.5) * (np.square(here - above) + np.square(below - here))
         bends += np.square(here - np.float32(0.5) * (above + below))
-    share, above_rounding = np.float32(1.0 / (1 + len(read))), np.float32(noise - NOISE)
-    texture = np.maximum(_mean(steps * share) - 2 * above_rounding, 0.0) + np.float32(TEXTURE)
+    share, above_rounding = np.float32(1.0 / (1 + len(readings))), np.float32(noise - NOISE)
+    texture = np.maximum(mean_around(steps * share) - 2 * above_rounding, 0.0) + np.float32(TEXTURE)
     # A line misses the middle of its neighbours by 1 - 2 ** (power - 2) of the texture.
-    bent = np.maximum(_mean(bends * share) - np.float32(1.5) * above_rounding, 0.0)
+    bent = np.maximum(mean_around(bends * share) - np.float32(1.5) * above_rounding, 0.0)
     curved = (bent + np.float32((1.0 - 2.0 ** (USUAL - 2.0)) * TEXTURE)) / texture
     power = 2.0 + np.log2(np.maximum(1.0 - curved, 1e-3))
     step = POWERS[1] - POWERS[0]
     rough = np.clip(np.rint((power - POWERS[0]) / step), 0, len(POWERS) - 1).astype(np.int64)
     return np.ascontiguousarray(texture, np.float32), rough
-
-
-def _errors(read: dict[int, _Reading], texture: Floats, noise: float) -> Floats:
-    """Variance ``(s, m, w)`` of each field along motion: by the known lines, and by the field as far on the other side."""
-    rows, above_rounding = len(texture), np.float32(noise - NOISE)
-    found = []
-    for j, one in read.items():
-        known = len(one.miss)
-        near = np.pad(texture, ((0, 1), (0, 0)), mode="edge")[:known]
-        trust = _trust(one.expected)
-        # Two noisy values differ by twice the noise, less where one of them is a mean of two lines.
-        more = one.miss - one.expected * near - (2.0 - one.expected) * above_rounding
-        seen = np.stack([_mean(trust * more), _mean(trust)])
-        seen = np.pad(seen, ((0, 0), (0, 1), (0, 0)), mode="edge")[:, :rows]
-        if -j in read:
-            two = read[-j]
-            both = one.between + two.between
-            trust = _trust(both)
-            more = np.square(one.guess - two.guess) - both * texture - (2.0 - both) * above_rounding
-            seen = seen + np.stack([_mean(np.float32(0.5) * trust * more), _mean(trust)])
-        weight, share = DOUBT
-        error = (np.maximum(seen[0], 0.0) + np.float32(weight * share) * texture) / (
-            seen[1] + np.float32(weight)
-        )
-        found.append(error + np.float32(ERROR))
-    return np.ascontiguousarray(np.stack(found), np.float32)
 
 
 def complete_plane(
@@ -237,17 +123,23 @@ def complete_plane(
     """
     field = fields[k]
     lines = own_lines(field.planes[plane], field.parity)
-    moved = {j: _read(field, fields[k + j], plane, flow) for j, flow in flows.items()}
+    moved = {j: read(field, fields[k + j], plane, flow) for j, flow in flows.items()}
     texture, rough = _shape(lines, list(moved.values()), noise)
     mean, sd = np.empty((2, *texture.shape), np.float32)
     if moved:
         still = np.zeros((*field.planes[plane].shape, 2), np.float32)
-        resting = {j: _read(field, fields[k + j], plane, still) for j in flows}
-        errors, offsets, values = _better(moved, resting, texture, noise)
+        resting = {j: read(field, fields[k + j], plane, still) for j in flows}
+        errors, offsets, values = better(moved, resting, texture, noise)
     else:
         offsets, values, errors = (np.empty((0, *texture.shape, *end), np.float32) for end in ((), (3,), ()))
     height = field.planes[plane].shape[0]
     model = np.array([WHITE, noise])
+    if moved:
+        none = slice(0, 0)
+        alone = lines, offsets[none], values[none], errors[none], texture, rough
+        krige(*alone, TABLES, model, field.parity, height, mean, sd)
+        places = {j: i for i, j in enumerate(moved)}
+        errors *= amiss(places, errors, offsets, values, (mean, np.square(sd)), texture, noise)
     krige(lines, offsets, values, errors, texture, rough, TABLES, model, field.parity, height, mean, sd)
     return mean, _calm_sd(texture, rough, offsets, errors) if calm else sd
 
@@ -256,25 +148,8 @@ def _calm_sd(texture: Floats, rough: NDArray[np.int64], offsets: Floats, errors:
     """Sd of lines that are made where nothing is noisy, every field speaking for itself."""
     # Midway between two lines a variogram of power p leaves (1/2)^p - 1/4 of the texture.
     midway = np.maximum(0.5**POWERS - 0.25, BLUR).astype(np.float32)[rough]
-    precision = 1.0 / (midway * texture) + (1.0 / (errors + _between(offsets) * texture)).sum(axis=0)
+    precision = 1.0 / (midway * texture) + (1.0 / (errors + off_line(offsets) * texture)).sum(axis=0)
     return np.asarray(1.0 / np.sqrt(precision), np.float32)
-
-
-def _better(
-    moved: dict[int, _Reading], resting: dict[int, _Reading], texture: Floats, noise: float
-) -> tuple[Floats, Floats, Floats]:
-    """Errors, offsets and values of the fields, each read in place where that fits no worse than along the flow."""
-    errors, still = _errors(moved, texture, noise), _errors(resting, texture, noise)
-    offsets, values = (np.stack([getattr(r, name) for r in moved.values()]) for name in ("offsets", "values"))
-    # Lines of the other parity are not there to be compared with the field's own: what the same parity says holds for all.
-    same = [still[i] for i, j in enumerate(resting) if j % 2 == 0]
-    for i, one in enumerate(resting.values()):
-        error = np.maximum.reduce([still[i], *same])
-        rests = error <= errors[i]
-        errors[i][rests] = error[rests]
-        offsets[i][rests] = one.offsets[rests]
-        values[i][rests] = one.values[rests]
-    return errors, offsets, values
 
 
 def _scaled(flow: Floats, shape: tuple[int, int]) -> Floats:

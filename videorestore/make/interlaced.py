@@ -11,7 +11,8 @@ import numpy as np
 
 from videorestore import pulse
 from videorestore.clip import FloatArray, Frame, Samples
-from videorestore.fields.complete import REACH, Field, complete, own_lines
+from videorestore.fields.complete import complete
+from videorestore.fields.reading import REACH, Field, own_lines
 from videorestore.fields.split import FieldView, joined, levels, samples, weave
 from videorestore.make.cost import COPYING, ENCODING
 from videorestore.make.pipeline import Restoring

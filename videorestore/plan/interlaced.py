@@ -232,6 +232,7 @@ def denoised(
         start=0,
         stop=len(whole.outputs),
         shots=tuple((whole.first_output(a), whole.first_output(b)) for a, b in whole.shots),
+        fields=Fields(),
     )
     steps = Steps(
         slots=identity_slots(seen),

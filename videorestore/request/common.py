@@ -203,6 +203,17 @@ class Mending(Common):
     )
 
 
+def fields_option() -> Any:
+    """What becomes of interlaced video where only `restore` makes whole frames of it."""
+    return option(
+        "off",
+        words("off"),
+        "interlaced video stays interlaced (off, the only choice here): its fields are worked on one by one; restore "
+        "and deinterlace make whole frames",
+        group="fields",
+    )
+
+
 def noise_options() -> tuple[Any, Any, Any]:
     """How much noise there is, and how much of it goes: ``sigma``, ``strength``, ``keep_grain``."""
     return (

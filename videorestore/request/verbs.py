@@ -11,6 +11,7 @@ from videorestore.request.common import (
     Common,
     Mending,
     Switch,
+    fields_option,
     noise_options,
 )
 from videorestore.request.declare import TABLE, option, verb
@@ -142,6 +143,7 @@ class DenoiseOptions(Common):
     sigma: float | None = noise_options()[0]
     strength: float = noise_options()[1]
     keep_grain: float = noise_options()[2]
+    deinterlace: Literal["off"] = fields_option()
 
 
 @verb(
@@ -178,6 +180,7 @@ class FillOptions(Common):
         "leave a frame as it is where the made one would have a mean standard deviation above S",
         group="missing frames",
     )
+    deinterlace: Literal["off"] = fields_option()
 
     @staticmethod
     def concluded(given: dict[str, Any]) -> dict[str, Any]:
@@ -225,6 +228,7 @@ class InpaintOptions(Mending):
         "put a loose frame at its most probable place (map, default), or average over its probable places (mh)",
         group="missing pixels",
     )
+    deinterlace: Literal["off"] = fields_option()
 
 
 @verb(
