@@ -1,5 +1,6 @@
 import pytest
 
+from videorestore.request.verbs import DenoiseOptions
 from videorestore.run import needs, speed
 from videorestore.run.tally import FIRST
 
@@ -38,3 +39,24 @@ def test_the_time_that_is_foretold_is_that_of_this_machine(monkeypatch):
     assert told == [87.0 + starts, 207.0 + 2.5 * starts]
     half = needs.estimate(Work(), "a.mkv", None, 2, planned=7.0, seen=0.5)["time_s"]
     assert half == 7 + 2.5 * (needs.STARTING + 8 / 2 + (120 - needs.STARTING) / 0.5 / 2 + starts)
+
+
+def test_one_process_has_all_cores_unless_one_was_asked_for(monkeypatch):
+    class Work:
+        likely_bytes, piece_bytes, piece_disk, likely_disk = (), 1, 0, 0
+
+        def piece_seconds(self):
+            return [40.0]
+
+        def looking_seconds(self):
+            return 0.0
+
+    monkeypatch.setattr(needs, "disk_need", lambda *args, **more: 0)
+    monkeypatch.setattr(needs, "slowness", lambda: 1.0)
+    monkeypatch.setattr(needs.workers, "cores", lambda: 2)
+    told = [
+        needs.estimate(Work(), "a.mkv", DenoiseOptions(jobs=jobs), 1, planned=0.0)["time_s"]
+        for jobs in (0, 1)
+    ]
+    assert told[1] == needs.STARTING + FIRST * 40.0
+    assert told[1] / 1.6 < told[0] < told[1] / 1.4

@@ -39,7 +39,7 @@ are spots."""
 FITTING = 7.0
 """Seconds for the curve of a piece, whatever its size."""
 
-INTERPOLATING = 0.47
+INTERPOLATING = 0.33
 ENCODING = 0.05
 DELIVERING = 0.005
 """What a frame takes on its way to the encoder, without what it takes there."""
