@@ -148,3 +148,25 @@ def test_the_fields_of_a_worn_head_have_their_own_noise(
     )
     (found,) = of_both_fields([upper], [lower])
     assert found.fields == pytest.approx(fields, abs=1e-3)
+
+
+def moving_fields(across: float, sd: float) -> np.ndarray:
+    """Every second line of a texture that moves three lines a field; how far it is smooth ``across`` lines; with noise."""
+    rng = np.random.default_rng(4)
+    canvas = cv2.GaussianBlur(rng.uniform(0, 255, (300, 240)).astype(np.float32), (0, 0), 4, sigmaY=across)
+    canvas = 128 + 30 * (canvas - canvas.mean()) / canvas.std()
+    frames = np.stack([canvas[20 + 3 * k : 220 + 3 * k, 10 + k : 202 + k] for k in range(8)])
+    fields = frames[:, ::2] + sd * rng.standard_normal((8, 100, 192))
+    return np.ascontiguousarray(fields, np.float32)[..., None]
+
+
+def test_what_lines_of_fields_fold_back_is_no_noise():
+    (taken,) = measured(moving_fields(0.6, 0.0), ((0, 8),))
+    (noise,) = measured(moving_fields(0.6, 0.0), ((0, 8),), fields=lambda first: True)
+    assert taken.sd > 5 and noise.sd < 0.3 * taken.sd
+
+
+def test_noise_of_fields_without_aliases_is_what_it_was():
+    clip = moving_fields(6.0, 8.0)
+    (taken,), (noise,) = measured(clip, ((0, 8),)), measured(clip, ((0, 8),), fields=lambda first: True)
+    assert noise == taken and abs(noise.sd - 8) < 1

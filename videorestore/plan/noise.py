@@ -11,6 +11,7 @@ import numpy as np
 from videorestore.clip import FloatArray
 from videorestore.detect.drawn import drawn, equal_pixels
 from videorestore.detect.noise import estimate_noise
+from videorestore.detect.noise_blocks import share_of_noise
 from videorestore.detect.quiet import lively_sd, quietest_sd, unmatched_sd
 from videorestore.make.work import Progress, Shot, silent
 from videorestore.plan.drift import SHORTEST, middle_of, with_drift
@@ -56,6 +57,7 @@ def measure_noises(
     *,
     brief: bool = False,
     rough: bool = False,
+    fields: Callable[[int], bool] = lambda first: False,
     progress: Progress = silent,
 ) -> tuple[Noise, ...]:
     """Noise of every shot, from neighbouring good frames in its middle, and how it drifts in long ones.
@@ -70,6 +72,8 @@ def measure_noises(
         The noise need not be known well: the longest shot speaks for all.
     rough : bool
         Nor need its course within a shot: each is measured once.
+    fields : callable
+        Whether what is read from a frame on is fields.
     """
     # What a measurement takes goes by the pixels that are looked at.
     side = BRIEF_SIDE if brief or rough else SIDE
@@ -80,7 +84,7 @@ def measure_noises(
     def measure(stretches: Iterable[list[int]], side: int = BRIEF_SIDE) -> list[Noise]:
         nonlocal done
         found = []
-        parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0),) for s in stretches)
+        parts = ((np.nan_to_num(read(s[0], s[-1] + 1, side), nan=128.0), fields(s[0])) for s in stretches)
         for noise in shared_out(_doubted, parts):
             found.append(noise)
             done += (side // BRIEF_SIDE) ** 2
@@ -208,12 +212,14 @@ def _without_soft(frames: FloatArray) -> FloatArray:
     return frames
 
 
-def _doubted(frames: FloatArray) -> Noise:
-    """The noise of some frames, not to be trusted where single frames do not show it."""
+def _doubted(frames: FloatArray, fields: bool) -> Noise:
+    """The noise of some frames, not to be trusted where single frames do not show it; of ``fields`` without their aliases."""
     frames = without_bars(frames)
     if drawn(frames):
         return Noise(sd=0.0, per_channel=(0.0,) * frames.shape[3], monochrome=is_monochrome(frames))
     noise = estimate_noise(frames)
+    if fields:
+        noise = noise.scaled(share_of_noise(frames))
     if noise.shape:
         # Its spectrum was looked for in single blocks already; the finest frequencies have little of it.
         return noise

@@ -215,13 +215,17 @@ def scan(
     whole = source.whole if isinstance(source, FieldView) else source
     combed = isinstance(source, FieldView) or bool(fields.kinds & {"interlaced", "telecined"})
 
+    def apart(first: int) -> bool:
+        kind = next(v.kind for (a, b), v in fields.shots if a <= first < b)
+        return isinstance(source, FieldView) or kind in ("interlaced", "telecined")
+
     def noises_of(parity: int, rough: bool) -> tuple[Noise, ...]:
         def read(first: int, end: int, side: int) -> FloatArray:
-            kind = next(v.kind for (a, b), v in fields.shots if a <= first < b)
-            apart = isinstance(source, FieldView) or kind in ("interlaced", "telecined")
-            return read_pixels(FieldView(whole, parity) if apart else source, first, end, side=side)
+            return read_pixels(FieldView(whole, parity) if apart(first) else source, first, end, side=side)
 
-        return measure_noises(read, shots, seen.void, brief=brief, rough=rough, progress=progress)
+        return measure_noises(
+            read, shots, seen.void, brief=brief, rough=rough, fields=apart, progress=progress
+        )
 
     noises = noises_of(0, rough)
     if combed and not brief:
