@@ -69,6 +69,7 @@ class Field:
 
 
 def mean_around(values: Floats) -> Floats:
+    """Mean over the `WINDOW` around every place."""
     return np.asarray(cv2.blur(values, WINDOW, borderType=cv2.BORDER_REFLECT))
 
 
@@ -114,6 +115,7 @@ class Reading:
 
 
 def read(field: Field, other: Field, plane: int, flow: Floats) -> Reading:
+    """What another field says along a flow ``(h, w, 2)``, at the missing and at the known lines of a field."""
     picture = field.planes[plane]
     offsets = np.empty(picture.shape, np.float32)
     values = np.empty((*picture.shape, 3), np.float32)

@@ -22,8 +22,8 @@ PARENT = 320 << 20
 HOLDING = {-4: 0, -1: 2000 << 20, -2: 64 << 20}
 USUAL = {-4: 1 << 16, -3: 32 << 20, -1: 64 << 20, -2: 128 << 10}
 """glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_TOP_PAD: blocks that the system maps one by one and takes back when they are
-freed, what stays at the end of the process's memory, which grows by the third; and what it comes to by itself. (The
-threshold from which on blocks are mapped cannot be set beyond 32 MiB, and stacks of frames are larger.)"""
+freed, what stays at the end of the process's memory, which grows by the third; and what it comes to by itself, with
+M_MMAP_THRESHOLD. (That size, from which on blocks are mapped, cannot be set beyond 32 MiB, and stacks of frames are larger.)"""
 
 
 def hold_freed(hold: bool = True) -> None:
